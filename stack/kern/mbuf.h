@@ -63,6 +63,7 @@ struct pkthdr {
 
 #define	M_BCAST		0x01	/* link-level broadcast */
 #define	M_MCAST		0x02
+#define	M_LOCALCOPY	0x04	/* this host sent it: lo_copy() */
 /* The higher bits hold the queue of rcvif that received the packet. */
 #define	M_QUEUE_SHIFT	8
 

@@ -19,6 +19,7 @@
 #include "net/if_bridge.h"
 #include "net/if_driver.h"
 #include "net/if_ether.h"
+#include "net/neighbour.h"
 
 #define	MEMBERS_MAX	16
 #define	BUCKETS		256
@@ -33,6 +34,7 @@ struct bridge_host {
 	uint8_t		 bh_lladdr[6] GUARDED_BY(bridge_role);	/* [b] */
 	struct ifnet	*bh_member GUARDED_BY(bridge_role);	/* [b] */
 	nsec_t		 bh_expires GUARDED_BY(bridge_role);	/* [b] */
+	struct nbr	 bh_nbr GUARDED_BY(bridge_role);	/* [b] */
 };
 
 #define	BRIDGE_STATS(X)							\
@@ -40,7 +42,7 @@ struct bridge_host {
 	X(flooded, "frames passed to all others")			\
 	X(moved, "addresses that moved to another member")		\
 	X(expired, "addresses expired")					\
-	X(full, "addresses not learned: table full")			\
+	X(full, "addresses evicted by others: table full")		\
 	X(dropped, "frames not forwarded: link-local, or too long")
 
 /*
@@ -56,7 +58,7 @@ struct bridge {
 	struct mtx	 b_lock;
 	/* [b] */
 	LIST_HEAD(, bridge_host) b_hosts[BUCKETS] GUARDED_BY(b_lock);
-	unsigned	 b_nhosts GUARDED_BY(b_lock);	/* [b] */
+	struct nbr_table b_table GUARDED_BY(b_lock);	/* [b] */
 	struct callout	 b_callout;
 	struct bridge	*b_next;			/* [I] */
 	struct {
@@ -103,6 +105,15 @@ host_find(struct bridge *b, const uint8_t ll[6])
 }
 
 static void
+host_free(struct bridge *b, struct bridge_host *bh)
+    REQUIRES(b->b_lock, bridge_role)
+{
+	LIST_REMOVE(bh, bh_link);
+	nbr_remove(&b->b_table, &bh->bh_nbr);
+	kfree(bh);
+}
+
+static void
 bridge_timer(void *arg)
 {
 	const nsec_t now = mach_uptime();
@@ -115,14 +126,35 @@ bridge_timer(void *arg)
 			next = LIST_NEXT(bh, bh_link);
 			if (bh->bh_expires > now)
 				continue;
-			LIST_REMOVE(bh, bh_link);
-			b->b_nhosts--;
-			kfree(bh);
+			host_free(b, bh);
 			BRIDGESTAT_INC(b, expired);
 		}
-	if (b->b_nhosts > 0)
+	if (b->b_table.nt_count > 0)
 		callout_reset(&b->b_callout, AGE_INTERVAL, bridge_timer, b);
 	mtx_unlock_as(&b->b_lock, &bridge_role);
+}
+
+/* Adds a host; a full table evicts the one that was silent for longest. */
+static struct bridge_host *
+host_add(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
+    REQUIRES(b->b_lock, bridge_role)
+{
+	const unsigned max = atomic_load_u32(&bridge_maxhosts);
+	struct bridge_host *bh;
+	struct nbr *n;
+
+	while ((n = nbr_victim(&b->b_table, member, max)) != NULL) {
+		BRIDGESTAT_INC(b, full);
+		host_free(b, container_of(n, struct bridge_host, bh_nbr));
+	}
+	bh = kmalloc(sizeof(*bh));
+	memcpy(bh->bh_lladdr, ll, 6);
+	bh->bh_member = member;
+	LIST_INSERT_HEAD(&b->b_hosts[bucket(ll)], bh, bh_link);
+	nbr_insert(&b->b_table, &bh->bh_nbr, member, NBR_HEARD);
+	if (!callout_pending(&b->b_callout))
+		callout_reset(&b->b_callout, AGE_INTERVAL, bridge_timer, b);
+	return (bh);
 }
 
 /* 802.1D section 7.8: records that the sender is behind this member. */
@@ -131,27 +163,21 @@ bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
 {
 	struct bridge_host *bh;
 
-	if ((ll[0] & 1) != 0)
+	if (!ether_isunicast(ll))
 		return;
 	mtx_lock_as(&b->b_lock, &bridge_role);
 	bh = host_find(b, ll);
-	if (bh == NULL && b->b_nhosts >= atomic_load_u32(&bridge_maxhosts)) {
-		BRIDGESTAT_INC(b, full);
-	} else if (bh == NULL) {
-		bh = kmalloc(sizeof(*bh));
-		memcpy(bh->bh_lladdr, ll, 6);
-		bh->bh_member = member;
-		LIST_INSERT_HEAD(&b->b_hosts[bucket(ll)], bh, bh_link);
-		if (b->b_nhosts++ == 0)
-			callout_reset(&b->b_callout, AGE_INTERVAL,
-			    bridge_timer, b);
-	} else if (bh->bh_member != member) {
+	if (bh != NULL && bh->bh_member != member) {
 		BRIDGESTAT_INC(b, moved);
-		bh->bh_member = member;
+		host_free(b, bh);
+		bh = NULL;
 	}
-	if (bh != NULL)
-		bh->bh_expires = mach_uptime() +
-		    atomic_load_u32(&bridge_maxage) * NSEC_PER_SEC;
+	if (bh == NULL)
+		bh = host_add(b, member, ll);
+	else
+		nbr_refresh(&b->b_table, &bh->bh_nbr, NBR_HEARD);
+	bh->bh_expires = mach_uptime() +
+	    atomic_load_u32(&bridge_maxage) * NSEC_PER_SEC;
 	mtx_unlock_as(&b->b_lock, &bridge_role);
 }
 
@@ -349,6 +375,7 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 
 	mtx_init(&b->b_lock, LC_BRIDGE);
 	mtx_private(&b->b_lock);
+	nbr_init(&b->b_table);
 	callout_init(&b->b_callout);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		LIST_INIT(&b->b_hosts[i]);

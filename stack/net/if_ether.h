@@ -5,7 +5,18 @@
 #ifndef NET_IF_ETHER_H
 #define NET_IF_ETHER_H
 
+#include <string.h>
+
 #include "net/if_var.h"
+
+/* Whether a station can have this link address: not a group, and not zero. */
+static inline bool
+ether_isunicast(const uint8_t ll[6])
+{
+	static const uint8_t none[6];
+
+	return ((ll[0] & 1) == 0 && memcmp(ll, none, sizeof(none)) != 0);
+}
 
 void	 ether_init(void);
 /* Called before if_attach(): sets Ethernet output for every family. */

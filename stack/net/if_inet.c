@@ -60,8 +60,9 @@ if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
 }
 
 /*
- * A bitmap of the hashes of interface addresses.  Destinations of forwarded
- * packets are not local, and one test shows this for any number of interfaces.
+ * A bitmap of the hashes of interface addresses and of their subnets'
+ * broadcast addresses.  Nearly all sources, and the destinations of forwarded
+ * packets, are neither, and one test shows this for any number of interfaces.
  */
 #define	ADDR_HASHBITS	10
 static uint64_t addr_bits[(1 << ADDR_HASHBITS) / 64];
@@ -73,24 +74,41 @@ addr_hash(struct in_addr addr)
 	return ((ntohl(addr.s_addr) * 2654435769U) >> (32 - ADDR_HASHBITS));
 }
 
+static void
+addr_mark(struct in_addr addr)
+{
+	const unsigned bit = addr_hash(addr);
+
+	addr_bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
 void
 if_hashaddrs(const struct ifnet *ifp)
 {
-	unsigned bit;
+	const struct if_inet *in;
 
 	for (unsigned i = 0; i < ifp->if_ninet; i++) {
-		bit = addr_hash(ifp->if_inet[i].addr);
-		addr_bits[bit / 64] |= UINT64_C(1) << bit % 64;
+		in = &ifp->if_inet[i];
+		addr_mark(in->addr);
+		addr_mark((struct in_addr){ in->addr.s_addr |
+		    ~in->mask.s_addr });
 	}
+}
+
+bool
+if_mayhaveaddr(struct in_addr addr)
+{
+	const unsigned bit = addr_hash(addr);
+
+	return ((addr_bits[bit / 64] >> bit % 64 & 1) != 0);
 }
 
 struct ifnet *
 if_byaddr(struct in_addr addr)
 {
-	unsigned bit = addr_hash(addr);
 	struct ifnet *ifp;
 
-	if ((addr_bits[bit / 64] >> bit % 64 & 1) == 0)
+	if (!if_mayhaveaddr(addr))
 		return (NULL);
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
 		if (if_hasaddr(ifp, addr))

@@ -43,7 +43,7 @@ lo_copy(struct ifnet *ifp, const struct mbuf *m, uint32_t flag)
 	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
 
 	copy->m_pkthdr.rcvif = ifp;
-	copy->m_flags |= flag;
+	copy->m_flags |= flag | M_LOCALCOPY;
 	lo_checksums(&copy->m_pkthdr);
 	if (netisr_queue((*m->m_data & 0xf0) == 0x60 ? NETISR_IPV6 :
 	    NETISR_IP, copy) != 0)

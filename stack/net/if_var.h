@@ -120,6 +120,8 @@ void	 if_attach(struct ifnet *);	/* assigns index, registers sysctls */
 struct ifnet *if_byname(const char *);
 struct ifnet *if_byindex(unsigned);
 struct ifnet *if_byaddr(struct in_addr); /* the interface with this address */
+/* False: certainly no address, and no subnet's broadcast address, of any. */
+bool	 if_mayhaveaddr(struct in_addr);
 struct ifnet *if_onlink(struct in_addr); /* the interface with this subnet */
 bool	 if_hasaddr(const struct ifnet *, struct in_addr);
 /* The smallest subnet of the interface that contains the address, or NULL. */

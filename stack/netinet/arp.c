@@ -5,6 +5,7 @@
  * An entry is incomplete (packets wait for the reply) or complete until it
  * expires.  Shortly before it expires, a packet that uses it triggers a new
  * request, so that traffic does not stop.  Packets wait in a bounded queue.
+ * A full table evicts entries in the order of net/neighbour.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_ether.h"
+#include "net/neighbour.h"
 #include "net/netisr.h"
 #include "netinet/arp.h"
 #include "netinet/in_hints.h"
@@ -28,7 +30,10 @@
 
 #define	ARP_HASH	64
 #define	ARP_TRIES	3		/* one a second, as in Linux */
+/* RFC 1122 section 2.3.2.1: at most one request a second for an address */
 #define	ARP_RETRY	NSEC_PER_SEC
+#define	ARP_TICK_MIN	(100 * NSEC_PER_MSEC)
+#define	ARP_DEFEND	(10 * NSEC_PER_SEC)	/* RFC 5227 section 1.1 */
 #define	ARP_HOLD	64		/* packets queued for one address */
 
 static struct mtx arp_lock;
@@ -46,15 +51,17 @@ struct arpent {
 	bool		 ae_complete GUARDED_BY(arp_lock);	/* [l] */
 	/* [l] request again at the next use */
 	bool		 ae_expiring GUARDED_BY(arp_lock);
-	/* [l] requests since the last answer */
+	/* [l] requests that were not answered yet */
 	unsigned	 ae_tries GUARDED_BY(arp_lock);
+	nsec_t		 ae_asked GUARDED_BY(arp_lock);	/* [l] the last one */
 	nsec_t		 ae_expires GUARDED_BY(arp_lock);	/* [l] */
 	struct mbufq	 ae_hold GUARDED_BY(arp_lock);	/* [l] */
+	struct nbr	 ae_nbr GUARDED_BY(arp_lock);	/* [l] */
 };
 
 /* [l] */
 static LIST_HEAD(, arpent) arp_hash[ARP_HASH] GUARDED_BY(arp_lock);
-static unsigned arp_count GUARDED_BY(arp_lock);		/* [l] */
+static struct nbr_table arp_table GUARDED_BY(arp_lock);	/* [l] */
 static struct callout arp_callout;
 
 /*
@@ -62,6 +69,9 @@ static struct callout arp_callout;
  * about to expire.
  */
 static atomic_u64 arp_changes = 1;
+
+/* [a] when each address of each interface was defended, 0: never */
+static atomic_u64 arp_defended[IF_MAX + 1][IF_INET_MAX];
 
 /* Addresses that a thread resolved recently; a hit avoids the lock. */
 #define	LINK_HINT_BITS	2
@@ -81,6 +91,8 @@ static atomic_u32 arp_maxentries = 4096;
 	X(received, "ARP packets received")				\
 	X(bad, "malformed ARP packets")					\
 	X(conflicts, "packets of other hosts with our address")		\
+	X(defences, "announcements because of these")			\
+	X(evicted, "entries evicted by others")				\
 	X(timeouts, "addresses without an answer")			\
 	X(dropped, "packets dropped: address not resolved")
 
@@ -129,28 +141,62 @@ arp_find(const struct ifnet *ifp, struct in_addr addr) REQUIRES(arp_lock)
 
 static void arp_timer(void *);
 
-static struct arpent *
-arp_create(struct ifnet *ifp, struct in_addr addr) REQUIRES(arp_lock)
+/* Removes the entry; its waiting packets go to dead. */
+static void
+arp_forget(struct arpent *ae, struct mbufq *dead) REQUIRES(arp_lock)
 {
-	struct arpent *ae;
+	struct mbuf *m;
 
-	if (arp_count >= atomic_load_u32(&arp_maxentries))
-		return (NULL);
+	while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL) {
+		ARPSTAT_INC(dropped);
+		mbufq_enqueue(dead, m);
+	}
+	atomic_fetchadd_u64(&arp_changes, 1);
+	LIST_REMOVE(ae, ae_link);
+	nbr_remove(&arp_table, &ae->ae_nbr);
+	kfree(ae);
+}
+
+static struct arpent *
+arp_create(struct ifnet *ifp, struct in_addr addr, enum nbr_rank rank,
+    struct mbufq *dead) REQUIRES(arp_lock)
+{
+	const unsigned max = atomic_load_u32(&arp_maxentries);
+	struct arpent *ae;
+	struct nbr *n;
+
+	while ((n = nbr_victim(&arp_table, ifp, max)) != NULL) {
+		ARPSTAT_INC(evicted);
+		arp_forget(container_of(n, struct arpent, ae_nbr), dead);
+	}
 	ae = kmalloc(sizeof(*ae));
 	ae->ae_ifp = ifp;
 	ae->ae_addr = addr;
 	mbufq_init(&ae->ae_hold);
 	LIST_INSERT_HEAD(&arp_hash[arp_bucket(addr)], ae, ae_link);
-	if (arp_count++ == 0)
+	nbr_insert(&arp_table, &ae->ae_nbr, ifp, rank);
+	if (!callout_pending(&arp_callout))
 		callout_reset(&arp_callout, ARP_RETRY, arp_timer, NULL);
 	return (ae);
 }
 
+/*
+ * RFC 1812 section 5.2.7.1: reports unreachable destinations to the senders;
+ * the error about a packet of this host goes to its socket.
+ */
 static void
-arp_send(struct ifnet *ifp, uint16_t op, struct in_addr sender,
+arp_bury(struct mbufq *dead)
+{
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(dead)) != NULL)
+		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
+}
+
+static struct mbuf *
+arp_packet(const struct ifnet *ifp, uint16_t op, struct in_addr sender,
     const uint8_t tha[6], struct in_addr target)
 {
-	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
 	struct ether_arp ea = {
 		.arp_hrd = htons(ARPHRD_ETHER), .arp_pro = htons(ETHERTYPE_IP),
 		.arp_hln = 6, .arp_pln = 4, .arp_op = htons(op),
@@ -164,22 +210,30 @@ arp_send(struct ifnet *ifp, uint16_t op, struct in_addr sender,
 		memcpy(ea.arp_tha, tha, 6);
 	memcpy(m->m_data, &ea, sizeof(ea));
 	m->m_len = m->m_pkthdr.len = sizeof(ea);
-	ether_frame(ifp, m, tha != NULL ? tha : broadcast, ETHERTYPE_ARP);
+	return (m);
 }
 
-__cold static void
-arp_request(struct ifnet *ifp, struct in_addr target)
+static void
+arp_broadcast(struct ifnet *ifp, struct mbuf *m)
 {
+	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+
 	ARPSTAT_INC(requests);
-	arp_send(ifp, ARPOP_REQUEST, if_source(ifp, target), NULL, target);
+	ether_frame(ifp, m, broadcast, ETHERTYPE_ARP);
+}
+
+static struct mbuf *
+arp_request(const struct ifnet *ifp, struct in_addr target)
+{
+	return (arp_packet(ifp, ARPOP_REQUEST, if_source(ifp, target), NULL,
+	    target));
 }
 
 /* RFC 5227 section 2.3: sender and target are the announced address. */
 static void
 announce(struct ifnet *ifp, struct in_addr addr)
 {
-	ARPSTAT_INC(requests);
-	arp_send(ifp, ARPOP_REQUEST, addr, NULL, addr);
+	arp_broadcast(ifp, arp_packet(ifp, ARPOP_REQUEST, addr, NULL, addr));
 }
 
 void
@@ -196,6 +250,7 @@ arp_shouldask(struct arpent *ae) REQUIRES(arp_lock)
 	if (ae->ae_tries > 0 || (ae->ae_complete && !ae->ae_expiring))
 		return (false);
 	ae->ae_tries++;
+	ae->ae_asked = mach_uptime();
 	return (true);
 }
 
@@ -209,14 +264,13 @@ link_hint(struct in_addr addr)
 /* Looks up the table; *ask: the caller must send a request. */
 static int
 resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    struct link_hint *lh, bool *ready, bool *ask) REQUIRES(arp_lock)
+    struct link_hint *lh, bool *ready, bool *ask, struct mbufq *dead)
+    REQUIRES(arp_lock)
 {
 	struct arpent *ae = arp_find(ifp, nexthop);
 
 	if (ae == NULL)
-		ae = arp_create(ifp, nexthop);
-	if (ae == NULL)
-		return (ENOBUFS);
+		ae = arp_create(ifp, nexthop, NBR_INCOMPLETE, dead);
 	*ask = arp_shouldask(ae);
 	*ready = ae->ae_complete;
 	if (*ready) {
@@ -250,21 +304,24 @@ NOINLINE static int
 resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, uint8_t lladdr[6], bool *ready)
 {
+	struct mbufq dead;
 	bool ask = false;
 	int error;
 
 	*ready = resolve_many(ifp, nexthop, lladdr);
 	if (*ready)
 		return (0);
+	mbufq_init(&dead);
 	mtx_lock(&arp_lock);
-	error = resolve(ifp, m, nexthop, lh, ready, &ask);
+	error = resolve(ifp, m, nexthop, lh, ready, &ask, &dead);
 	mtx_unlock(&arp_lock);
 	if (error != 0) {
 		ARPSTAT_INC(dropped);
 		m_freem(m);
 	}
 	if (ask)
-		arp_request(ifp, nexthop);
+		arp_broadcast(ifp, arp_request(ifp, nexthop));
+	arp_bury(&dead);
 	if (*ready)
 		memcpy(lladdr, lh->lladdr, 6);
 	return (error);
@@ -306,6 +363,18 @@ arp_ifattach(struct ifnet *ifp)
 	ifp->if_output = arp_output;
 }
 
+static void
+arp_complete(struct arpent *ae, const uint8_t lladdr[6]) REQUIRES(arp_lock)
+{
+	atomic_fetchadd_u64(&arp_changes, 1);
+	memcpy(ae->ae_lladdr, lladdr, 6);
+	ae->ae_complete = true;
+	ae->ae_expiring = false;
+	ae->ae_tries = 0;
+	ae->ae_expires = mach_uptime() +
+	    atomic_load_u32(&arp_maxage) * NSEC_PER_SEC;
+}
+
 /*
  * Stores the sender's addresses if the entry exists, or if create is set (RFC
  * 826).
@@ -314,29 +383,26 @@ static void
 arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
     bool create)
 {
-	struct mbufq hold;
+	struct mbufq hold, dead;
 	struct arpent *ae;
 	struct mbuf *m;
 
 	mbufq_init(&hold);
+	mbufq_init(&dead);
 	mtx_lock(&arp_lock);
 	ae = arp_find(ifp, addr);
 	if (ae == NULL && create)
-		ae = arp_create(ifp, addr);
+		ae = arp_create(ifp, addr, NBR_HEARD, &dead);
 	if (ae != NULL) {
-		atomic_fetchadd_u64(&arp_changes, 1);
-		memcpy(ae->ae_lladdr, lladdr, 6);
-		ae->ae_complete = true;
-		ae->ae_expiring = false;
-		ae->ae_tries = 0;
-		ae->ae_expires = mach_uptime() +
-		    atomic_load_u32(&arp_maxage) * NSEC_PER_SEC;
-		while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL)
-			mbufq_enqueue(&hold, m);
+		nbr_refresh(&arp_table, &ae->ae_nbr, ae->ae_tries > 0 ?
+		    NBR_CONFIRMED : ae->ae_nbr.n_rank);
+		arp_complete(ae, lladdr);
+		mbufq_take(&hold, &ae->ae_hold);
 	}
 	mtx_unlock(&arp_lock);
 	while ((m = mbufq_dequeue(&hold)) != NULL)
 		ether_frame(ifp, m, lladdr, ETHERTYPE_IP);
+	arp_bury(&dead);
 }
 
 static bool
@@ -344,7 +410,25 @@ arp_valid(const struct ether_arp *ea)
 {
 	return (ea->arp_hrd == htons(ARPHRD_ETHER) &&
 	    ea->arp_pro == htons(ETHERTYPE_IP) && ea->arp_hln == 6 &&
-	    ea->arp_pln == 4 && (ea->arp_sha[0] & 1) == 0);
+	    ea->arp_pln == 4 && ether_isunicast(ea->arp_sha));
+}
+
+/*
+ * RFC 5227 section 2.4 (c): defends an address by one announcement in ten
+ * seconds, so that two hosts with the same address do not answer each other.
+ */
+static void
+arp_conflict(struct ifnet *ifp, unsigned i)
+{
+	atomic_u64 *word = &arp_defended[ifp->if_index][i];
+	uint64_t last = atomic_load_u64(word), now = mach_uptime() | 1;
+
+	ARPSTAT_INC(conflicts);
+	if ((last != 0 && now - last < ARP_DEFEND) ||
+	    !atomic_cmpset_u64(word, &last, now))
+		return;
+	ARPSTAT_INC(defences);
+	announce(ifp, ifp->if_inet[i].addr);
 }
 
 static void
@@ -357,17 +441,19 @@ arp_process(struct ifnet *ifp, const struct ether_arp *ea)
 	memcpy(&tpa, ea->arp_tpa, sizeof(tpa));
 	if (memcmp(ea->arp_sha, ifp->if_lladdr, 6) == 0)
 		return;			/* our own packet */
-	if (if_hasaddr(ifp, spa)) {
-		ARPSTAT_INC(conflicts);
-		announce(ifp, spa);	/* RFC 5227 section 2.4: defend it */
-		return;
-	}
+	for (unsigned i = 0; i < ifp->if_ninet; i++)
+		if (ifp->if_inet[i].addr.s_addr == spa.s_addr) {
+			arp_conflict(ifp, i);
+			return;
+		}
 	forus = if_hasaddr(ifp, tpa);
-	if (spa.s_addr != INADDR_ANY && if_onlink(spa) == ifp)
+	if (spa.s_addr != INADDR_ANY && if_onlink(spa) == ifp &&
+	    !if_isbroadcast(ifp, spa))
 		arp_learn(ifp, spa, ea->arp_sha, forus);
 	if (forus && ea->arp_op == htons(ARPOP_REQUEST)) {
 		ARPSTAT_INC(replies);
-		arp_send(ifp, ARPOP_REPLY, tpa, ea->arp_sha, spa);
+		ether_frame(ifp, arp_packet(ifp, ARPOP_REPLY, tpa,
+		    ea->arp_sha, spa), ea->arp_sha, ETHERTYPE_ARP);
 	}
 }
 
@@ -388,72 +474,88 @@ arp_input(struct mbuf *m)
 	m_freem(m);
 }
 
-/*
- * Ages one entry by a second: request again, or give up.  True if the caller
- * must send a request, without the lock.
- */
+/* Whether the entry ends now: expired, or never answered. */
 static bool
-arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
-    REQUIRES(arp_lock)
+arp_isover(const struct arpent *ae, nsec_t now) REQUIRES(arp_lock)
+{
+	if (ae->ae_complete)
+		return (now >= ae->ae_expires);
+	return (ae->ae_tries >= ARP_TRIES && now >= ae->ae_asked + ARP_RETRY);
+}
+
+/*
+ * Ages one entry.  Queues the request that is due in ask; returns the time of
+ * the entry's next request, or NSEC_FOREVER.
+ */
+static nsec_t
+arp_age(struct arpent *ae, nsec_t now, struct mbufq *ask) REQUIRES(arp_lock)
 {
 	struct mbuf *m;
 
-	KASSERT(arp_count > 0, ("arp_tick: count %u", arp_count));
-	*gone = ae->ae_complete ? now >= ae->ae_expires :
-	    ae->ae_tries >= ARP_TRIES;
-	if (!*gone) {
-		ae->ae_expiring = now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
-		    atomic_load_u32(&arp_maxage) >= 60;
-		if (ae->ae_expiring)
-			atomic_fetchadd_u64(&arp_changes, 1);
-		if (ae->ae_tries == 0)
-			return (false);
+	ae->ae_expiring = ae->ae_complete &&
+	    now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
+	    atomic_load_u32(&arp_maxage) >= 60;
+	if (ae->ae_expiring)
+		atomic_fetchadd_u64(&arp_changes, 1);
+	if (ae->ae_tries == 0 || (ae->ae_complete && ae->ae_tries >= ARP_TRIES))
+		return (NSEC_FOREVER);
+	if (now >= ae->ae_asked + ARP_RETRY) {
 		ae->ae_tries++;
-		return (ae->ae_tries <= ARP_TRIES);
+		ae->ae_asked = now;
+		m = arp_request(ae->ae_ifp, ae->ae_addr);
+		m->m_pkthdr.rcvif = ae->ae_ifp;
+		mbufq_enqueue(ask, m);
 	}
-	while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL) {
-		ARPSTAT_INC(dropped);
-		mbufq_enqueue(dead, m);
-	}
-	if (!ae->ae_complete)
-		ARPSTAT_INC(timeouts);
-	atomic_fetchadd_u64(&arp_changes, 1);
-	LIST_REMOVE(ae, ae_link);
-	arp_count--;
-	kfree(ae);
-	return (false);
+	return (ae->ae_asked + ARP_RETRY);
+}
+
+/* Ages all entries; returns the time of the next call, or NSEC_FOREVER. */
+static nsec_t
+arp_age_all(nsec_t now, struct mbufq *ask, struct mbufq *dead)
+    REQUIRES(arp_lock)
+{
+	nsec_t next = now + ARP_RETRY, due;
+	struct arpent *ae, *after;
+
+	for (unsigned i = 0; i < ARP_HASH; i++)
+		for (ae = LIST_FIRST(&arp_hash[i]); ae != NULL; ae = after) {
+			after = LIST_NEXT(ae, ae_link);
+			if (arp_isover(ae, now)) {
+				if (!ae->ae_complete)
+					ARPSTAT_INC(timeouts);
+				arp_forget(ae, dead);
+				continue;
+			}
+			due = arp_age(ae, now, ask);
+			next = due < next ? due : next;
+		}
+	return (arp_table.nt_count > 0 ? next : NSEC_FOREVER);
 }
 
 static void
 arp_timer(void *arg)
 {
-	struct { struct ifnet *ifp; struct in_addr addr; } ask[16];
-	nsec_t now = mach_uptime();
-	struct arpent *ae, *next;
-	struct mbufq dead;
+	const nsec_t now = mach_uptime();
+	struct mbufq ask, dead;
+	struct ifnet *ifp;
 	struct mbuf *m;
-	unsigned n = 0;
-	bool gone;
+	nsec_t next;
 
 	(void)arg;
+	mbufq_init(&ask);
 	mbufq_init(&dead);
 	mtx_lock(&arp_lock);
-	for (unsigned i = 0; i < ARP_HASH; i++)
-		for (ae = LIST_FIRST(&arp_hash[i]); ae != NULL; ae = next) {
-			next = LIST_NEXT(ae, ae_link);
-			if (arp_tick(ae, now, &dead, &gone) && n < nitems(ask)) {
-				ask[n].ifp = ae->ae_ifp;
-				ask[n++].addr = ae->ae_addr;
-			}
-		}
-	if (arp_count > 0)
-		callout_reset(&arp_callout, ARP_RETRY, arp_timer, NULL);
+	next = arp_age_all(now, &ask, &dead);
+	if (next != NSEC_FOREVER)
+		callout_reset(&arp_callout, next > now + ARP_TICK_MIN ?
+		    next - now : ARP_TICK_MIN, arp_timer, NULL);
 	mtx_unlock(&arp_lock);
-	while (n-- > 0)
-		arp_request(ask[n].ifp, ask[n].addr);
-	/* RFC 1812 5.2.7.1; the error for our own packet goes to its socket */
-	while ((m = mbufq_dequeue(&dead)) != NULL)
-		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
+	while ((m = mbufq_dequeue(&ask)) != NULL) {
+		ifp = m->m_pkthdr.rcvif;
+		m->m_pkthdr.rcvif = NULL;
+		arp_broadcast(ifp, m);
+	}
+	arp_bury(&dead);
 }
 
 static void
@@ -486,6 +588,9 @@ arp_init(void)
 
 	giant_component("arp");
 	mtx_init(&arp_lock, LC_ARP);
+	mtx_lock(&arp_lock);
+	nbr_init(&arp_table);
+	mtx_unlock(&arp_lock);
 	callout_init(&arp_callout);
 	sysctl_register(arp_oids, nitems(arp_oids));
 	ctl_view_register("arp", arp_show);

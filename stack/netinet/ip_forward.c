@@ -97,7 +97,7 @@ ip_isplain(const struct mbuf *m)
 		return (false);
 	len = ntohs(ip->ip_len);
 	if (len < IP_HDRLEN || len > m->m_pkthdr.len ||
-	    !ip_mayforward(m, ip) || ip_badsource(ip, m->m_pkthdr.rcvif))
+	    !ip_mayforward(m, ip) || ip_badsource(m))
 		return (false);
 	return (in_hdrsum(ip, IP_HDRLEN) == 0 && !ip_isours(m, ip->ip_dst));
 }

@@ -6,7 +6,9 @@
  * Each incomplete datagram is a list of fragments sorted by offset.  An exact
  * duplicate is ignored.  A partial overlap discards the datagram, because only
  * attacks produce one (RFC 3128, RFC 5722).  The numbers of datagrams, and of
- * fragments in each, are limited for both families together.
+ * fragments in each, are limited for both families together.  Fragments of a
+ * further datagram evict the oldest incomplete one, so that a flood delays
+ * nobody whose fragments arrive one after the other.
  */
 #include "netinet/ip_fragq.h"
 
@@ -29,6 +31,7 @@ static struct mtx fragq_lock;
  */
 struct fragq {
 	LIST_ENTRY(fragq) q_link GUARDED_BY(fragq_lock);	/* [q] */
+	TAILQ_ENTRY(fragq) q_age GUARDED_BY(fragq_lock);	/* [q] */
 	const struct fragq_family *q_family;	/* [I] */
 	struct fragq_key q_key;		/* [I] */
 	unsigned	 q_nfrags GUARDED_BY(fragq_lock);	/* [q] */
@@ -39,6 +42,9 @@ struct fragq {
 
 /* [q] */
 static LIST_HEAD(, fragq) fragq_hash[FRAGQ_HASH] GUARDED_BY(fragq_lock);
+/* [q] all, the oldest first */
+static TAILQ_HEAD(, fragq) fragq_ages GUARDED_BY(fragq_lock) =
+    TAILQ_HEAD_INITIALIZER(fragq_ages);
 static unsigned fragq_count GUARDED_BY(fragq_lock);	/* [q] */
 static struct callout fragq_callout;
 
@@ -109,26 +115,6 @@ fragq_find(const struct fragq_key *key) REQUIRES(fragq_lock)
 	return (NULL);
 }
 
-static void fragq_timer(void *);
-
-static struct fragq *
-fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
-    REQUIRES(fragq_lock)
-{
-	struct fragq *q;
-
-	if (fragq_count >= atomic_load_u32(&maxfragpackets))
-		return (NULL);
-	q = kmalloc(sizeof(*q));
-	q->q_family = ff;
-	q->q_key = *key;
-	q->q_expires = mach_uptime() + ff->ff_lifetime;
-	LIST_INSERT_HEAD(&fragq_hash[fragq_bucket(key)], q, q_link);
-	if (fragq_count++ == 0)
-		callout_reset(&fragq_callout, FRAGQ_TICK, fragq_timer, NULL);
-	return (q);
-}
-
 /* Unlinks q; the caller owns its fragments. */
 static struct mbuf *
 fragq_remove(struct fragq *q) REQUIRES(fragq_lock)
@@ -137,6 +123,7 @@ fragq_remove(struct fragq *q) REQUIRES(fragq_lock)
 
 	KASSERT(fragq_count > 0, ("fragq_remove: count %u", fragq_count));
 	LIST_REMOVE(q, q_link);
+	TAILQ_REMOVE(&fragq_ages, q, q_age);
 	fragq_count--;
 	kfree(q);
 	return (frags);
@@ -146,6 +133,34 @@ static void
 frags_free(const struct fragq_family *ff, struct mbuf *m)
 {
 	atomic_count_u64(ff->ff_dropped, m_freelist(m));
+}
+
+static void fragq_timer(void *);
+
+/* Makes a queue in the place of the oldest, if there are too many. */
+static struct fragq *
+fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
+    REQUIRES(fragq_lock)
+{
+	const unsigned max = atomic_load_u32(&maxfragpackets);
+	struct fragq *q;
+
+	if (max == 0)
+		return (NULL);
+	while (fragq_count >= max) {
+		q = TAILQ_FIRST(&fragq_ages);
+		atomic_count_u64(q->q_family->ff_evicted, 1);
+		frags_free(q->q_family, fragq_remove(q));
+	}
+	q = kmalloc(sizeof(*q));
+	q->q_family = ff;
+	q->q_key = *key;
+	q->q_expires = mach_uptime() + ff->ff_lifetime;
+	LIST_INSERT_HEAD(&fragq_hash[fragq_bucket(key)], q, q_link);
+	TAILQ_INSERT_TAIL(&fragq_ages, q, q_age);
+	if (fragq_count++ == 0)
+		callout_reset(&fragq_callout, FRAGQ_TICK, fragq_timer, NULL);
+	return (q);
 }
 
 enum insert { INSERTED, DUPLICATE, OVERLAP };
@@ -287,29 +302,37 @@ frags_expire(const struct fragq_family *ff, struct mbuf *m)
 	frags_free(ff, m);
 }
 
+/* Removes a queue that timed out; NULL: there is none. */
+static struct mbuf *
+fragq_expired(nsec_t now, const struct fragq_family **ff) REQUIRES(fragq_lock)
+{
+	struct fragq *q;
+
+	TAILQ_FOREACH(q, &fragq_ages, q_age)
+		if (q->q_expires <= now) {
+			*ff = q->q_family;
+			return (fragq_remove(q));
+		}
+	return (NULL);
+}
+
 static void
 fragq_timer(void *arg)
 {
-	struct { const struct fragq_family *ff; struct mbuf *m; } expired[16];
-	nsec_t now = mach_uptime();
-	unsigned n = 0;
-	struct fragq *q, *next;
+	const nsec_t now = mach_uptime();
+	const struct fragq_family *ff;
+	struct mbuf *m;
 
 	(void)arg;
 	mtx_lock(&fragq_lock);
-	for (unsigned i = 0; i < FRAGQ_HASH; i++)
-		for (q = LIST_FIRST(&fragq_hash[i]); q != NULL; q = next) {
-			next = LIST_NEXT(q, q_link);
-			if (q->q_expires > now || n == nitems(expired))
-				continue;
-			expired[n].ff = q->q_family;
-			expired[n++].m = fragq_remove(q);
-		}
+	while ((m = fragq_expired(now, &ff)) != NULL) {
+		mtx_unlock(&fragq_lock);
+		frags_expire(ff, m);
+		mtx_lock(&fragq_lock);
+	}
 	if (fragq_count > 0)
 		callout_reset(&fragq_callout, FRAGQ_TICK, fragq_timer, NULL);
 	mtx_unlock(&fragq_lock);
-	while (n-- > 0)
-		frags_expire(expired[n].ff, expired[n].m);
 }
 
 void

@@ -21,7 +21,7 @@ struct fragq_family {
 	nsec_t		 ff_lifetime;
 	/* Gets the first fragment of a datagram that timed out; consumes it. */
 	void		(*ff_expired)(struct mbuf *);
-	atomic_u64	*ff_dropped, *ff_timeout, *ff_reassembled;
+	atomic_u64	*ff_dropped, *ff_timeout, *ff_reassembled, *ff_evicted;
 };
 
 /*

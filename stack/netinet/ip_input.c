@@ -119,18 +119,40 @@ in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
 }
 
 /*
- * RFC 1122 section 3.2.1.3: no loopback address from outside, no broadcast
- * or multicast source.
+ * RFC 1122 section 3.2.1.3, RFC 1812 section 5.3.7: a source that no other
+ * host on the link can have.  A host without an address sends from 0.0.0.0 to
+ * all (DHCP, RFC 2131 section 4.1) or to a local group (IGMP, RFC 3376).
  */
-bool
-ip_badsource(const struct ip *ip, const struct ifnet *ifp)
+NOINLINE static bool
+ip_badsource_slow(const struct mbuf *m)
 {
-	uint32_t src = ntohl(ip->ip_src.s_addr), dst = ntohl(ip->ip_dst.s_addr);
+	const struct ip *ip = mtod(m, const struct ip *);
+	const struct ifnet *ifp = m->m_pkthdr.rcvif;
+	const uint32_t src = ntohl(ip->ip_src.s_addr);
+	const uint32_t dst = ntohl(ip->ip_dst.s_addr);
 
-	if (IN_MULTICAST(src) || src == INADDR_BROADCAST)
-		return (true);
-	return ((src >> 24 == IN_LOOPBACKNET || dst >> 24 == IN_LOOPBACKNET) &&
-	    !ifp->if_loopback);
+	if (IN_MULTICAST(src) || IN_EXPERIMENTAL(src))
+		return (true);		/* 255.255.255.255 is the last of these */
+	if (ifp->if_loopback || (m->m_flags & M_LOCALCOPY) != 0)
+		return (false);
+	if (src >> 24 == 0)
+		return (src != INADDR_ANY || (dst != INADDR_BROADCAST &&
+		    (dst & 0xffffff00) != INADDR_UNSPEC_GROUP));
+	return (src >> 24 == IN_LOOPBACKNET || dst >> 24 == IN_LOOPBACKNET ||
+	    if_byaddr(ip->ip_src) != NULL || if_isbroadcast(ifp, ip->ip_src));
+}
+
+bool
+ip_badsource(const struct mbuf *m)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+	const uint32_t src = ntohl(ip->ip_src.s_addr) >> 24;
+	const uint32_t dst = ntohl(ip->ip_dst.s_addr) >> 24;
+
+	/* nearly all sources are in 1/8 to 126/8 or 128/8 to 223/8 */
+	return (__predict_false(src - 1 >= 223 || src == IN_LOOPBACKNET ||
+	    dst == IN_LOOPBACKNET || if_mayhaveaddr(ip->ip_src)) &&
+	    ip_badsource_slow(m));
 }
 
 /*
@@ -174,7 +196,7 @@ ip_validate(struct mbuf *m, unsigned *hlen)
 		IPSTAT_INC(badsum);
 		goto drop;
 	}
-	if (ip_badsource(ip, m->m_pkthdr.rcvif)) {
+	if (ip_badsource(m)) {
 		IPSTAT_INC(badaddr);
 		goto drop;
 	}

@@ -24,7 +24,7 @@ void	 ip_deliver(struct mbuf *, unsigned hlen);
 void	 ip_forward(struct mbuf *, unsigned hlen);
 /* Takes a packet before any check.  True if it was forwarded and consumed. */
 bool	 ip_fastforward(struct mbuf *);
-bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
+bool	 ip_badsource(const struct mbuf *);
 bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* Adds a fragment.  Returns the whole datagram if it is complete, else NULL. */
 NOINLINE struct mbuf *ip_reass(struct mbuf *, unsigned hlen);

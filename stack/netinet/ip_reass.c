@@ -24,6 +24,7 @@ static const struct fragq_family reass_family = {
 	.ff_dropped = &ipstat.fragdropped,
 	.ff_timeout = &ipstat.fragtimeout,
 	.ff_reassembled = &ipstat.reassembled,
+	.ff_evicted = &ipstat.fragevicted,
 };
 
 struct mbuf *

@@ -67,19 +67,20 @@ redirect_timer(void *arg)
 	mtx_unlock(&redirect_lock);
 }
 
-/* The slot of a destination, or a free one; NULL: there is none. */
+/* The slot of a destination, else a free one, else that of the oldest. */
 static struct heeded *
 place_for(struct in_addr dst) REQUIRES(redirect_lock)
 {
-	struct heeded *free = NULL;
+	struct heeded *place = &heeded[0];
 
 	for (unsigned i = 0; i < HEEDED_MAX; i++) {
-		if (heeded[i].expires == 0)
-			free = &heeded[i];
-		else if (heeded[i].dst.s_addr == dst.s_addr)
+		if (heeded[i].expires != 0 && heeded[i].dst.s_addr == dst.s_addr)
 			return (&heeded[i]);
+		/* a free slot has expired before all others */
+		if (heeded[i].expires < place->expires)
+			place = &heeded[i];
 	}
-	return (free);
+	return (place);
 }
 
 /* Adds the host route, unless an administrator configured one. */
@@ -91,12 +92,10 @@ heed(struct in_addr dst, struct in_addr gw, struct ifnet *ifp)
 
 	mtx_lock(&redirect_lock);
 	h = place_for(dst);
-	if (h != NULL) {
-		if (h->expires != 0)
-			(void)route_delete(dst, 32);
-		h->expires = 0;
-		done = route_add(dst, 32, gw, ifp) == 0;
-	}
+	if (h->expires != 0)
+		(void)route_delete(h->dst, 32);
+	h->expires = 0;
+	done = route_add(dst, 32, gw, ifp) == 0;
 	if (done) {
 		h->dst = dst;
 		h->expires = mach_uptime() + LIFETIME;

@@ -28,6 +28,7 @@
 	X(fragments, "fragments received")				\
 	X(fragdropped, "fragments dropped: limits or overlap")		\
 	X(fragtimeout, "datagrams timed out in reassembly")		\
+	X(fragevicted, "datagrams evicted by others in reassembly")	\
 	X(reassembled, "datagrams reassembled")				\
 	X(fragmented, "datagrams fragmented")				\
 	X(ofragments, "fragments sent")					\

@@ -23,6 +23,7 @@ static const struct fragq_family frag6_family = {
 	.ff_dropped = &ip6stat.fragdropped,
 	.ff_timeout = &ip6stat.fragtimeout,
 	.ff_reassembled = &ip6stat.reassembled,
+	.ff_evicted = &ip6stat.fragevicted,
 };
 
 /*

@@ -44,6 +44,7 @@ static atomic_u32 in6_ntentative;	/* [a] tentative addresses, usually 0 */
 static bool in6_started;		/* [I] after boot */
 
 static atomic_u32 ip6_dad_count = 1;
+atomic_u32 ip6_maxifprefixes = 16;
 
 static const struct sysctl_oid in6_oids[] = {
 	{ .oid_name = "net.inet6.ip6.dad_count", .oid_type = CTL_U32,
@@ -51,6 +52,11 @@ static const struct sysctl_oid in6_oids[] = {
 	    .oid_max = 16,
 	    .oid_descr = "probes of duplicate detection, one a second; 0: "
 	    "none" },
+	{ .oid_name = "net.inet6.ip6.maxifprefixes", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_maxifprefixes,
+	    .oid_max = 256,
+	    .oid_descr = "max advertised prefixes, and addresses made from "
+	    "them, of an interface" },
 };
 
 struct in6_addr
@@ -271,6 +277,18 @@ lifetime(uint32_t seconds)
 	    mach_uptime() + seconds * NSEC_PER_SEC);
 }
 
+/* The addresses of an interface that were made from advertised prefixes. */
+static unsigned
+count_auto(const struct ifnet *ifp) REQUIRES_SHARED(in6_lock)
+{
+	const struct in6_ifaddr *ia;
+	unsigned n = 0;
+
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		n += ia->ia_ifp == ifp && (ia->ia_flags & IA6_AUTO) != 0;
+	return (n);
+}
+
 void
 in6_autoconf(struct ifnet *ifp, const struct in6_addr *prefix,
     uint32_t preferred, uint32_t valid)
@@ -278,7 +296,7 @@ in6_autoconf(struct ifnet *ifp, const struct in6_addr *prefix,
 	const nsec_t twohours = lifetime(7200), until = lifetime(valid);
 	const struct in6_addr a = eui64(ifp, prefix);
 	struct in6_ifaddr *ia;
-	bool known;
+	bool known, full;
 
 	rw_wlock(&in6_lock);
 	ia = addr_find(ifp, &a);
@@ -291,9 +309,14 @@ in6_autoconf(struct ifnet *ifp, const struct in6_addr *prefix,
 		else if (ia->ia_valid > twohours)
 			ia->ia_valid = twohours;
 	}
+	full = count_auto(ifp) >= atomic_load_u32(&ip6_maxifprefixes);
 	rw_wunlock(&in6_lock);
+	if (known || valid == 0)
+		return;
 	/* its subnet is on link only if the advertisement sets the flag */
-	if (!known && valid > 0)
+	if (full)
+		ND6STAT_INC(toomanyprefixes);
+	else
 		(void)in6_addr_add(ifp, &a, 128, IA6_AUTO, lifetime(preferred),
 		    until);
 }

@@ -50,6 +50,24 @@ ip6_protoinput(uint8_t proto)
 	return (ip6_protos[proto].input);
 }
 
+/* Checks addresses that begin with 32 zero bits: ::, ::1, mapped ones. */
+NOINLINE static bool
+ip6_badspecial(const struct ip6_hdr *ip6, const struct ifnet *ifp)
+{
+	const struct in6_addr *src = &ip6->ip6_src, *dst = &ip6->ip6_dst;
+
+	if (IN6_IS_ADDR_UNSPECIFIED(dst) || IN6_IS_ADDR_V4MAPPED(src) ||
+	    IN6_IS_ADDR_V4MAPPED(dst))
+		return (true);
+	if (ifp->if_loopback)
+		return (false);
+	/* only address configuration and multicast listeners have no source */
+	if (IN6_IS_ADDR_UNSPECIFIED(src) && ip6->ip6_nxt != IPPROTO_ICMPV6 &&
+	    ip6->ip6_nxt != IPPROTO_HOPOPTS)
+		return (true);
+	return (IN6_IS_ADDR_LOOPBACK(src) || IN6_IS_ADDR_LOOPBACK(dst));
+}
+
 /*
  * RFC 4291 sections 2.5.2, 2.5.3 and 2.7: addresses that are invalid on a
  * link.  Mapped addresses are invalid, too, because the stack would treat them
@@ -60,13 +78,13 @@ ip6_badaddress(const struct ip6_hdr *ip6, const struct ifnet *ifp)
 {
 	const struct in6_addr *src = &ip6->ip6_src, *dst = &ip6->ip6_dst;
 
-	if (IN6_IS_ADDR_MULTICAST(src) || IN6_IS_ADDR_UNSPECIFIED(dst) ||
-	    IN6_IS_ADDR_V4MAPPED(src) || IN6_IS_ADDR_V4MAPPED(dst))
+	if (IN6_IS_ADDR_MULTICAST(src))
 		return (true);
-	if (ifp->if_loopback)
-		return (false);
-	return (IN6_IS_ADDR_LOOPBACK(src) || IN6_IS_ADDR_LOOPBACK(dst) ||
-	    (IN6_IS_ADDR_MULTICAST(dst) && (dst->s6_addr[1] & 0xf) <= 1));
+	if (__predict_false(src->s6_addr32[0] == 0 || dst->s6_addr32[0] == 0) &&
+	    ip6_badspecial(ip6, ifp))
+		return (true);
+	return (IN6_IS_ADDR_MULTICAST(dst) && !ifp->if_loopback &&
+	    (dst->s6_addr[1] & 0xf) <= 1);
 }
 
 /* Returns the packet with a contiguous header, or NULL: counted and freed. */

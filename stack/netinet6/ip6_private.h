@@ -9,6 +9,7 @@
 #include "netinet6/ip6_var.h"
 
 extern atomic_u32 ip6_forwarding;	/* [a] net.inet6.ip6.forwarding */
+extern atomic_u32 ip6_maxifprefixes;	/* [a] net.inet6.ip6.maxifprefixes */
 
 /*
  * Boot: ip6_init() registers; in6_start() configures addresses and waits until

@@ -30,6 +30,7 @@
 	X(atomicfrags, "atomic fragments (RFC 6946)")			\
 	X(fragdropped, "fragments dropped: limits, overlap, malformed")	\
 	X(fragtimeout, "datagrams timed out in reassembly")		\
+	X(fragevicted, "datagrams evicted by others in reassembly")	\
 	X(reassembled, "datagrams reassembled")				\
 	X(fragmented, "datagrams fragmented")				\
 	X(ofragments, "fragments sent")					\
@@ -56,6 +57,8 @@
 	X(timeouts, "neighbours without an answer")			\
 	X(dropped, "packets dropped: neighbour not resolved")		\
 	X(full, "neighbours evicted by others")				\
+	X(toomanyprefixes, "prefixes and addresses not accepted: "	\
+	    "net.inet6.ip6.maxifprefixes")				\
 	X(routersolicits, "router solicitations sent")			\
 	X(routeradverts, "router advertisements accepted")		\
 	X(redirects, "redirects accepted")

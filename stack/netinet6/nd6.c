@@ -8,6 +8,8 @@
  *	STALE		confirmed some time ago; used without probing
  *	DELAY		used since it was stale: probed after five seconds
  *	PROBE		being probed, and used meanwhile
+ *
+ * A full cache evicts entries in the order of net/neighbour.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +23,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_ether.h"
+#include "net/neighbour.h"
 #include "netinet6/in6_hints.h"
 #include "netinet6/ip6_private.h"
 
@@ -52,11 +55,12 @@ struct nd6_entry {
 	/* [l] time of the next transition */
 	nsec_t		 ne_when GUARDED_BY(nd6_lock);
 	struct mbufq	 ne_hold GUARDED_BY(nd6_lock);	/* [l] */
+	struct nbr	 ne_nbr GUARDED_BY(nd6_lock);	/* [l] */
 };
 
 /* [l] */
 static LIST_HEAD(, nd6_entry) nd6_hash[ND6_HASH] GUARDED_BY(nd6_lock);
-static unsigned nd6_count GUARDED_BY(nd6_lock);		/* [l] */
+static struct nbr_table nd6_table GUARDED_BY(nd6_lock);	/* [l] */
 static struct callout nd6_callout;
 static atomic_u32 nd6_started;
 
@@ -149,53 +153,34 @@ nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
 {
 	struct mbuf *m;
 
-	KASSERT(nd6_count > 0, ("nd6_forget: count %u", nd6_count));
 	while ((m = mbufq_dequeue(&ne->ne_hold)) != NULL) {
 		ND6STAT_INC(dropped);
 		mbufq_enqueue(dead, m);
 	}
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	LIST_REMOVE(ne, ne_link);
-	nd6_count--;
+	nbr_remove(&nd6_table, &ne->ne_nbr);
 	kfree(ne);
 }
 
-/*
- * RFC 6583: a scan of a subnet must not evict answering neighbours.  Removes
- * an unused entry, one bucket after the other.
- */
-static bool
-nd6_make_room(struct mbufq *dead) REQUIRES(nd6_lock)
-{
-	static unsigned hand;
-	struct nd6_entry *ne;
-
-	for (unsigned i = 0; i < ND6_HASH; i++, hand++)
-		LIST_FOREACH(ne, &nd6_hash[hand % ND6_HASH], ne_link)
-			if (ne->ne_state == INCOMPLETE ||
-			    ne->ne_state == STALE) {
-				ND6STAT_INC(full);
-				nd6_forget(ne, dead);
-				return (true);
-			}
-	return (false);
-}
-
 static struct nd6_entry *
-nd6_create(struct ifnet *ifp, const struct in6_addr *addr, struct mbufq *dead)
-    REQUIRES(nd6_lock)
+nd6_create(struct ifnet *ifp, const struct in6_addr *addr, enum nbr_rank rank,
+    struct mbufq *dead) REQUIRES(nd6_lock)
 {
+	const unsigned max = atomic_load_u32(&nd6_maxentries);
 	struct nd6_entry *ne;
+	struct nbr *n;
 
-	if (nd6_count >= atomic_load_u32(&nd6_maxentries) &&
-	    !nd6_make_room(dead))
-		return (NULL);
+	while ((n = nbr_victim(&nd6_table, ifp, max)) != NULL) {
+		ND6STAT_INC(full);
+		nd6_forget(container_of(n, struct nd6_entry, ne_nbr), dead);
+	}
 	ne = kmalloc(sizeof(*ne));
 	ne->ne_ifp = ifp;
 	ne->ne_addr = *addr;
 	mbufq_init(&ne->ne_hold);
 	LIST_INSERT_HEAD(&nd6_hash[nd6_bucket(addr)], ne, ne_link);
-	nd6_count++;
+	nbr_insert(&nd6_table, &ne->ne_nbr, ifp, rank);
 	return (ne);
 }
 
@@ -233,57 +218,51 @@ link6_hint(const struct in6_addr *addr)
 }
 
 /* Looks up the cache; arguments as for nd6_resolve(). */
-static int
+static void
 resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
     struct link6_hint *lh, bool *ready)
 {
 	struct mbufq dead;
 	struct nd6_entry *ne;
-	bool ask = false;
+	bool ask;
 
 	mbufq_init(&dead);
 	mtx_lock(&nd6_lock);
 	ne = nd6_find(ifp, nexthop);
-	if (ne == NULL && (ne = nd6_create(ifp, nexthop, &dead)) != NULL) {
+	ask = ne == NULL;
+	if (ask) {
+		ne = nd6_create(ifp, nexthop, NBR_INCOMPLETE, &dead);
 		nd6_become(ne, INCOMPLETE, nd6_retrans(ifp));
 		ne->ne_tries = 1;
-		ask = true;
 	}
-	*ready = ne != NULL && ne->ne_state != INCOMPLETE;
+	*ready = ne->ne_state != INCOMPLETE;
 	if (*ready) {
 		if (ne->ne_state == STALE)
 			nd6_become(ne, DELAY, ND6_DELAY);
 		*lh = (struct link6_hint){ .ifp = ifp, .addr = *nexthop,
 		    .changes = atomic_load_u64(&nd6_changes) };
 		memcpy(lh->lladdr, ne->ne_lladdr, 6);
-	} else if (ne != NULL)
+	} else
 		nd6_hold(ne, m);
 	mtx_unlock(&nd6_lock);
-	if (ne == NULL) {
-		ND6STAT_INC(dropped);
-		m_freem(m);
-	}
 	if (ask)
 		nd6_solicit(ifp, NULL, nexthop, false);
 	nd6_bury(&dead);
-	return (ne == NULL ? ENOBUFS : 0);
 }
 
 /* Like arp_resolve(). */
-static int
+static void
 nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
     uint8_t lladdr[6], bool *ready)
 {
 	struct link6_hint *lh = link6_hint(nexthop);
-	int error = 0;
 
 	*ready = lh->changes == atomic_load_acq_u64(&nd6_changes) &&
 	    lh->ifp == ifp && IN6_ARE_ADDR_EQUAL(&lh->addr, nexthop);
 	if (!*ready)
-		error = resolve(ifp, m, nexthop, lh, ready);
+		resolve(ifp, m, nexthop, lh, ready);
 	if (*ready)
 		memcpy(lladdr, lh->lladdr, 6);
-	return (error);
 }
 
 /* if_output6 of Ethernet. */
@@ -292,13 +271,12 @@ nd6_output(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop)
 {
 	uint8_t dst[6];
 	bool ready = true;
-	int error = 0;
 
 	if (IN6_IS_ADDR_MULTICAST(nexthop))
 		ether_group6(nexthop, dst);
 	else
-		error = nd6_resolve(ifp, m, nexthop, dst, &ready);
-	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : error);
+		nd6_resolve(ifp, m, nexthop, dst, &ready);
+	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : 0);
 }
 
 void
@@ -312,6 +290,8 @@ static void
 nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
     struct mbufq *ready) REQUIRES(nd6_lock)
 {
+	if (ne->ne_nbr.n_rank == NBR_INCOMPLETE)
+		nbr_refresh(&nd6_table, &ne->ne_nbr, NBR_HEARD);
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	memcpy(ne->ne_lladdr, lladdr, 6);
 	mbufq_take(ready, &ne->ne_hold);
@@ -339,7 +319,7 @@ nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
 	mtx_lock(&nd6_lock);
 	ne = nd6_find(ifp, addr);
 	if (ne == NULL)
-		ne = nd6_create(ifp, addr, &dead);
+		ne = nd6_create(ifp, addr, NBR_HEARD, &dead);
 	else if (ne->ne_state != INCOMPLETE &&
 	    memcmp(ne->ne_lladdr, lladdr, 6) == 0) {
 		ne->ne_router |= router;
@@ -375,10 +355,11 @@ nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
 		atomic_fetchadd_u64(&nd6_changes, 1);
 		memcpy(ne->ne_lladdr, lladdr, 6);
 	}
-	if (flags & ND_NA_FLAG_SOLICITED)
+	if (flags & ND_NA_FLAG_SOLICITED) {
+		nbr_refresh(&nd6_table, &ne->ne_nbr, NBR_CONFIRMED);
 		nd6_become(ne, REACHABLE, atomic_load_u32(
 		    &ne->ne_ifp->if_in6->reachable) * NSEC_PER_MSEC);
-	else if (changed)
+	} else if (changed)
 		nd6_become_stale(ne);
 	ne->ne_router = (flags & ND_NA_FLAG_ROUTER) != 0;
 }
@@ -447,28 +428,44 @@ nd6_step(struct nd6_entry *ne, nsec_t now, struct mbufq *dead,
 	return (true);
 }
 
+/*
+ * Collects at most max solicitations that are due in a bucket; an entry is due
+ * again only after its interval, so the caller repeats this until fewer are
+ * left.
+ */
+static unsigned
+nd6_bucket_due(unsigned i, nsec_t now, struct nd6_ask *ask, unsigned max,
+    struct mbufq *dead)
+{
+	struct nd6_entry *ne, *next;
+	unsigned n = 0;
+
+	mtx_lock(&nd6_lock);
+	for (ne = LIST_FIRST(&nd6_hash[i]); ne != NULL && n < max; ne = next) {
+		next = LIST_NEXT(ne, ne_link);
+		if (nd6_step(ne, now, dead, &ask[n]))
+			n++;
+	}
+	mtx_unlock(&nd6_lock);
+	return (n);
+}
+
 static void
 nd6_cache_tick(void)
 {
 	const nsec_t now = mach_uptime();
-	struct nd6_entry *ne, *next;
 	struct nd6_ask ask[32];
 	struct mbufq dead;
-	unsigned n = 0;
+	unsigned n;
 
 	mbufq_init(&dead);
-	mtx_lock(&nd6_lock);
 	for (unsigned i = 0; i < ND6_HASH; i++)
-		for (ne = LIST_FIRST(&nd6_hash[i]); ne != NULL; ne = next) {
-			next = LIST_NEXT(ne, ne_link);
-			/* the rest waits for the next second */
-			if (n < nitems(ask) &&
-			    nd6_step(ne, now, &dead, &ask[n]))
-				n++;
-		}
-	mtx_unlock(&nd6_lock);
-	while (n-- > 0)
-		nd6_solicit(ask[n].ifp, NULL, &ask[n].addr, ask[n].unicast);
+		do {
+			n = nd6_bucket_due(i, now, ask, nitems(ask), &dead);
+			for (unsigned k = 0; k < n; k++)
+				nd6_solicit(ask[k].ifp, NULL, &ask[k].addr,
+				    ask[k].unicast);
+		} while (n == nitems(ask));
 	nd6_bury(&dead);
 }
 
@@ -518,6 +515,9 @@ void
 nd6_init(void)
 {
 	mtx_init(&nd6_lock, LC_ND6);
+	mtx_lock(&nd6_lock);
+	nbr_init(&nd6_table);
+	mtx_unlock(&nd6_lock);
 	nd6_router_init();
 	callout_init(&nd6_callout);
 	sysctl_register(nd6_oids, nitems(nd6_oids));

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "net/if_ether.h"
 #include "netinet6/ip6_private.h"
 
 /* proves that the packet was not forwarded (RFC 4861 section 7.1) */
@@ -41,7 +42,7 @@ nd6_find_lladdr(const struct mbuf *m, const struct nd6_option *opt, void *arg)
 	if (opt->type != ll->type || opt->len != LLADDR_OPT)
 		return;
 	m_copydata(m, opt->off + sizeof(struct nd_opt_hdr), 6, ll->addr);
-	ll->found = true;
+	ll->found = ether_isunicast(ll->addr);
 }
 
 struct mbuf *
@@ -148,6 +149,9 @@ solicit_input(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	}
 	if (flags & IA6_DUPLICATED)
 		return (true);
+	/* another host has our address: an answer would be for ourselves */
+	if (in6_addr_flags(ifp, &src) & IA6_PRESENT)
+		return (false);
 	if (!dad && ll.found)
 		nd6_learn(ifp, &src, ll.addr, false);
 	nd6_advertise(ifp, &ns.nd_ns_target, &src);

@@ -11,7 +11,8 @@
 #include "netinet6/ip6_private.h"
 
 #define	SOLICIT_INTERVAL	(4 * NSEC_PER_SEC)
-#define	ADVERTISED_MAX		64	/* max on-link subnets and redirects */
+#define	PREFIXES_MAX		256	/* max on-link subnets of all interfaces */
+#define	REDIRECTS_MAX		64
 #define	REDIRECT_LIFETIME	600	/* seconds */
 
 static struct mtx router_lock;
@@ -28,7 +29,9 @@ struct advertised {
 /* [r] prefix: the router's address */
 static struct advertised default_router GUARDED_BY(router_lock);
 /* [r] */
-static struct advertised advertised[ADVERTISED_MAX] GUARDED_BY(router_lock);
+static struct advertised prefixes[PREFIXES_MAX] GUARDED_BY(router_lock);
+/* [r] */
+static struct advertised redirects[REDIRECTS_MAX] GUARDED_BY(router_lock);
 static nsec_t next_solicit; /* used only by the clock thread */
 
 void
@@ -69,38 +72,88 @@ default_update(struct ifnet *ifp, const struct in6_addr *router,
 	mtx_unlock(&router_lock);
 }
 
+static bool
+is_place_of(const struct advertised *a, const struct ifnet *ifp,
+    const struct in6_addr *prefix, unsigned plen) REQUIRES(router_lock)
+{
+	return (a->ifp == ifp && a->plen == plen &&
+	    IN6_ARE_ADDR_EQUAL(&a->prefix, prefix));
+}
+
+static void
+place_free(struct advertised *a) REQUIRES(router_lock)
+{
+	if (a->ifp != NULL)
+		(void)route6_delete(&a->prefix, a->plen, a->ifp->if_index);
+	a->ifp = NULL;
+}
+
+/* Adds the route of a free place; a route of another origin is not changed. */
+static void
+place_fill(struct advertised *a, struct ifnet *ifp,
+    const struct in6_addr *prefix, unsigned plen, const struct in6_addr *gw,
+    uint32_t seconds) REQUIRES(router_lock)
+{
+	if (seconds > 0 && route6_add(prefix, plen, gw, ifp, RT6_AUTO) == 0)
+		*a = (struct advertised){ *prefix, plen, ifp, expiry(seconds) };
+}
+
 /*
- * Adds a route by gw, or on link if gw is NULL, for a lifetime.  A route of
- * another origin is not changed.
+ * An on-link subnet with a lifetime.  An interface that has
+ * net.inet6.ip6.maxifprefixes of them gets no other one until one expires:
+ * the subnets that are in use survive a flood of advertisements.
  */
 static void
-route_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
-    const struct in6_addr *gw, uint32_t seconds)
+prefix_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
+    uint32_t seconds)
+{
+	struct advertised *place = NULL;
+	unsigned n = 0;
+
+	mtx_lock(&router_lock);
+	for (unsigned i = 0; i < PREFIXES_MAX; i++) {
+		struct advertised *a = &prefixes[i];
+
+		if (is_place_of(a, ifp, prefix, plen)) {
+			a->expires = expiry(seconds);
+			goto out;
+		}
+		n += a->ifp == ifp;
+		if (a->ifp == NULL && place == NULL)
+			place = a;
+	}
+	if (place == NULL || n >= atomic_load_u32(&ip6_maxifprefixes))
+		ND6STAT_INC(toomanyprefixes);
+	else
+		place_fill(place, ifp, prefix, plen, NULL, seconds);
+out:
+	mtx_unlock(&router_lock);
+}
+
+/*
+ * A host route by gw, or on link if gw is NULL.  It replaces the one of the
+ * same destination, or if the table is full the oldest redirect.
+ */
+static void
+redirect_update(struct ifnet *ifp, const struct in6_addr *dst,
+    const struct in6_addr *gw)
 {
 	struct advertised *place = NULL;
 
 	mtx_lock(&router_lock);
-	for (unsigned i = 0; i < ADVERTISED_MAX; i++) {
-		struct advertised *a = &advertised[i];
+	for (unsigned i = 0; i < REDIRECTS_MAX; i++) {
+		struct advertised *a = &redirects[i];
 
-		if (a->ifp == ifp && a->plen == plen &&
-		    IN6_ARE_ADDR_EQUAL(&a->prefix, prefix)) {
+		if (is_place_of(a, ifp, dst, 128)) {
 			place = a;
 			break;
 		}
-		if (a->ifp == NULL && place == NULL)
+		if (place == NULL || a->ifp == NULL ||
+		    (place->ifp != NULL && a->expires < place->expires))
 			place = a;
 	}
-	if (place != NULL && place->ifp != NULL && plen == 128) {
-		/* a redirect may name another next hop than before */
-		(void)route6_delete(prefix, plen, ifp->if_index);
-		place->ifp = NULL;
-	}
-	if (place != NULL && place->ifp == NULL && seconds > 0 &&
-	    route6_add(prefix, plen, gw, ifp, RT6_AUTO) == 0)
-		*place = (struct advertised){ *prefix, plen, ifp, 0 };
-	if (place != NULL && place->ifp != NULL)
-		place->expires = expiry(seconds);
+	place_free(place);
+	place_fill(place, ifp, dst, 128, gw, REDIRECT_LIFETIME);
 	mtx_unlock(&router_lock);
 }
 
@@ -121,7 +174,7 @@ prefix_option(struct ifnet *ifp, const struct nd_opt_prefix_info *pi)
 	    IN6_IS_ADDR_V4MAPPED(&prefix) || plen == 0)
 		return;
 	if (flags & ND_OPT_PI_FLAG_ONLINK)
-		route_update(ifp, &prefix, plen, NULL, valid);
+		prefix_update(ifp, &prefix, plen, valid);
 	if ((flags & ND_OPT_PI_FLAG_AUTO) && plen == 64)
 		in6_autoconf(ifp, &prefix, preferred, valid);
 }
@@ -212,8 +265,7 @@ nd6_redirect(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	onlink = IN6_ARE_ADDR_EQUAL(&rd.nd_rd_target, &rd.nd_rd_dst);
 	if (ll.found)
 		nd6_learn(ifp, &rd.nd_rd_target, ll.addr, !onlink);
-	route_update(ifp, &rd.nd_rd_dst, 128,
-	    onlink ? NULL : &rd.nd_rd_target, REDIRECT_LIFETIME);
+	redirect_update(ifp, &rd.nd_rd_dst, onlink ? NULL : &rd.nd_rd_target);
 	return (true);
 }
 
@@ -225,14 +277,12 @@ expire_routes(nsec_t now)
 		(void)route6_delete(&in6addr_any, 0, 0);
 		default_router.ifp = NULL;
 	}
-	for (unsigned i = 0; i < ADVERTISED_MAX; i++) {
-		struct advertised *a = &advertised[i];
-
-		if (a->ifp == NULL || a->expires > now)
-			continue;
-		(void)route6_delete(&a->prefix, a->plen, a->ifp->if_index);
-		a->ifp = NULL;
-	}
+	for (unsigned i = 0; i < PREFIXES_MAX; i++)
+		if (prefixes[i].expires <= now)
+			place_free(&prefixes[i]);
+	for (unsigned i = 0; i < REDIRECTS_MAX; i++)
+		if (redirects[i].expires <= now)
+			place_free(&redirects[i]);
 	mtx_unlock(&router_lock);
 }
 

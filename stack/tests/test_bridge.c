@@ -101,18 +101,31 @@ TEST(the_silent_are_forgotten)
 	t_sleep(320 * 1000);
 }
 
+/* Invented senders evict each other, not a host behind another member. */
 TEST(the_table_has_a_limit)
 {
 	uint8_t ll[6] = { 2, 9 };
 
 	t_sysctl_set("net.link.bridge.maxentries", "4");
+	receive(1, broadcast, a, 46);
+	(void)who_sent();
 	for (ll[5] = 0; ll[5] < 6; ll[5]++) {
 		receive(0, broadcast, ll, 46);
 		(void)who_sent();
 	}
-	CHECK_EQ(count("full"), 2);
-	receive(1, ll, b, 46);		/* not learned: flooded */
-	CHECK_EQ(who_sent(), 5);
+	CHECK_EQ(count("full"), 3);
+	receive(2, a, b, 46);
+	CHECK_EQ(who_sent(), 2);	/* an old host: still known */
+	ll[5] = 5;
+	receive(1, ll, a, 46);
+	CHECK_EQ(who_sent(), 1);	/* the newest one, too */
+	ll[5] = 0;
+	receive(1, ll, a, 46);
+	CHECK_EQ(who_sent(), 5);	/* evicted: flooded */
+	receive(0, broadcast, (const uint8_t[6]){ 0 }, 46);
+	(void)who_sent();
+	receive(1, (const uint8_t[6]){ 0 }, a, 46);
+	CHECK_EQ(who_sent(), 5);	/* no station has this address */
 	t_sysctl_set("net.link.bridge.maxentries", "4096");
 	t_sleep(320 * 1000);
 }

@@ -336,7 +336,7 @@ TEST(nothing_link_local_or_from_nowhere_is_forwarded)
 	const uint64_t before = stat6("cantforward");
 
 	mem_input(mem[0], packet6(0, LEFT, "fe80::77", PROTO_TEST, 9));
-	mem_input(mem[0], packet6(0, "::", RIGHT, PROTO_TEST, 9));
+	mem_input(mem[0], packet6(0, "::", RIGHT, IPPROTO_ICMPV6, 9));
 	CHECK_EQ(stat6("cantforward"), before + 2);
 	set("net.inet6.ip6.forwarding", "0");
 	mem_input(mem[0], packet6(0, LEFT, RIGHT, PROTO_TEST, 9));

@@ -41,6 +41,27 @@ expect_nothing(void)
 	CHECK(!peer_next(&s));
 }
 
+TEST(out_of_order_segments_are_bounded)
+{
+	const uint64_t before = t_sysctl("net.inet.tcp.stats.rcvoodrop");
+	struct peer_conn c;
+	char text[4];
+
+	t_sysctl_set("net.inet.tcp.maxreass", "8");
+	peer_conn_open(&c);
+	for (unsigned i = 0; i < 1000; i++)
+		peer_send(&c.p, TH_ACK, c.p.snd_nxt + 1 + 2 * i, c.p.rcv_nxt,
+		    "x", 1);
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvoodrop"), before + 992);
+	/* what is in order is received, and with it one of the queue */
+	peer_text(&c.p, "abcd");
+	t_recv(c.so, text, 4);
+	CHECK(memcmp(text, "abcd", 4) == 0);
+	t_sysctl_set("net.inet.tcp.maxreass", "1024");
+	peer_forget();
+	peer_conn_close(&c);
+}
+
 TEST(a_burst_is_acknowledged_at_its_end)
 {
 	struct tx_batch batch;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order in which full tables of link addresses evict entries.  Anyone on
+ * a link can fill such a table with invented addresses (RFC 6583), so the
+ * neighbours that this host talks to must survive a flood:
+ *
+ *	- Each interface in use has an equal share of the table.  Only an
+ *	  interface that has reached its share loses entries.
+ *	- Incomplete entries go first, oldest first; then addresses that were
+ *	  only heard, not requested; then the least recently confirmed.
+ *	- A sixteenth of the table stays available to incomplete entries, so
+ *	  that a new neighbour is resolved while the others are all confirmed.
+ */
+#ifndef NET_NEIGHBOUR_H
+#define NET_NEIGHBOUR_H
+
+#include <sys/queue.h>
+
+#include "net/if_var.h"
+
+enum nbr_rank {
+	NBR_INCOMPLETE,		/* requested, no answer yet */
+	NBR_HEARD,		/* the neighbour sent its address unasked */
+	NBR_CONFIRMED,		/* it answered a request */
+	NBR_RANKS
+};
+
+/* A member of an entry.  All members are protected by the table's lock. */
+struct nbr {
+	TAILQ_ENTRY(nbr) n_link;
+	unsigned	 n_ifindex;
+	enum nbr_rank	 n_rank;
+};
+
+/* Entries by interface and rank, the oldest first. */
+struct nbr_table {
+	struct {
+		TAILQ_HEAD(nbr_queue, nbr) queue[NBR_RANKS];
+		unsigned	 len[NBR_RANKS], total;
+	}		 nt_share[IF_MAX + 1];
+	unsigned	 nt_count;
+};
+
+void	 nbr_init(struct nbr_table *);
+void	 nbr_insert(struct nbr_table *, struct nbr *, const struct ifnet *,
+	    enum nbr_rank);
+void	 nbr_remove(struct nbr_table *, struct nbr *);
+/* The entry becomes the newest of a rank. */
+void	 nbr_refresh(struct nbr_table *, struct nbr *, enum nbr_rank);
+/*
+ * The entry to evict before one of ifp is inserted, so that at most max are
+ * left; NULL: there is room.
+ */
+struct nbr *nbr_victim(const struct nbr_table *, const struct ifnet *,
+	    unsigned max);
+
+#endif /* NET_NEIGHBOUR_H */
