@@ -1,16 +1,17 @@
 #!/usr/bin/env -S python3 -IS
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the service's key does on a host, whatever it asks for: only what the playbooks need.
+"""Limits what the service's key can do on a host to what the playbooks need.
 
-It is the forced command of that key in `authorized_keys` (sshd(8)).  Ansible sends a module as a program on standard
-input.  Of that program nothing is executed: its name and its parameters are read, the parameters are compared with the
-grammar of each (module_utils/parameters.py) and with what is the service's on this host, and then the module runs that
-is installed beside this file, in `modules.zip`.  So the key can call these modules and nothing else, and none with a
-directory, a link or a user that is not the service's.  The program is compared with what is installed, so that a
+This program is the forced command of that key in `authorized_keys` (sshd(8)). Ansible sends a module as a program on
+standard input. Nothing of that program is executed: the guard reads its name and its parameters. It checks the
+parameters against the grammar of each (module_utils/parameters.py) and against the policy of this host. Then it runs
+the module that is installed beside this file, in `modules.zip`. So the key can call only these modules, and only with
+directories, links and users that belong to the service. The program is compared with the installed one, so that a
 controller of another version is refused.
 
-`policy.json`, beside it too, says what is the service's here (runners/ansible/guard.py makes both).  A refusal is a
-sentence on standard error, the status 126 and a line in the system's log.  All that this needs is Python 3.9.
+`policy.json` is beside this file, too, and lists what belongs to the service on this host; runners/ansible/guard.py
+makes both. A refusal is a sentence on standard error, exit status 126 and a line in the system log. The guard needs
+nothing but Python 3.9.
 """
 
 from __future__ import annotations
@@ -41,27 +42,27 @@ else:  # on a host, where the table of parameters is that of the installed modul
 __all__ = ["CALL", "LIMIT", "MODULES", "REFUSED", "Call", "Policy", "Refused", "judge", "listen"]
 
 REFUSED = 126
-"""What a shell ends with where something is there and may not be executed."""
+"""The shell's exit status for a file that exists but may not be executed."""
 LIMIT = 96 * 1024 * 1024
-"""Bytes of a module with its parameters, one of which can be the packed sources of a build."""
+"""Max bytes of a module with its parameters, one of which can be the packed sources of a build."""
 
-# A module is for a Python that reads its program from standard input; of these words only the pattern matters.
+# A module reaches a Python that reads its program from standard input. Only the pattern of these words matters.
 CALL = re.compile(r"/bin/sh -c '/[\w./-]+ && sleep 0'", re.ASCII)
 PLAIN = {"true": "/dev/null", "cat /proc/cmdline": "/proc/cmdline"}
-"""What else is asked for, and the file that answers it."""
+"""The other requests, and the file that answers each."""
 PARAMETERS = b"\n    _ansiballz_main(\n"
 INTERNAL = "_ansible_"
-"""What the names of Ansible's own parameters begin with."""
+"""The prefix of Ansible's own parameters."""
 LONGEST_NUMBER = 20
-"""Digits of a whole number, those of 64 bits."""
+"""The digits of a 64-bit integer."""
 
 
 class Refused(Exception):  # noqa: N818  # no error of this program
-    """Why something is not done."""
+    """A request is refused; the message has the reason."""
 
 
 class Call(NamedTuple):
-    """A module by its plain name, what it gets, and Ansible's own parameters."""
+    """A module's name, its parameters, and Ansible's own parameters."""
 
     module: str
     parameters: dict[str, Any]
@@ -69,7 +70,7 @@ class Call(NamedTuple):
 
 
 def judge(call: Call, policy: Policy) -> Call:
-    """The call with its parameters in their normal form.  Raises Refused unless this host allows it."""
+    """Returns the call with its parameters in their normal form. Raises Refused unless this host allows it."""
     try:
         return call._replace(parameters=normal(call.module, call.parameters, policy))
     except GrammarError as error:
@@ -77,9 +78,10 @@ def judge(call: Call, policy: Policy) -> Call:
 
 
 def parse(program: bytes, installed: dict[str, tuple[int, int]]) -> Call:
-    """The call that a module of Ansible's stands for, whose files have to be those that are installed.
+    """Returns the call that a module of Ansible's represents; its files must equal the installed ones.
 
-    `installed` has sizes and check sums of files.  These do not prove that what was sent is the same, and need not.
+    `installed` has sizes and checksums of files. They are compared only to find another version: they prove nothing
+    about what was sent, and need not.
     """
     rows = program.rpartition(PARAMETERS)[2].decode().splitlines()
     found = dict(row[:-1].split("=", 1) for row in rows if re.match(r"[a-z_]+=.*,$", row))
@@ -106,7 +108,7 @@ def parse(program: bytes, installed: dict[str, tuple[int, int]]) -> Call:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """The object that JSON stands for.  Raises ValueError for what two parsers could read differently (RFC 8259, 4)."""
+    """Parses a JSON object. Raises ValueError for what two parsers could read differently (RFC 8259, 4)."""
     found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_int=_number)
     if type(found) is not dict:
         raise ValueError("not an object")
@@ -138,7 +140,7 @@ def _literal(word: str) -> str:
 
 
 def listen(order: str, stream: IO[bytes], modules: str) -> Call:
-    """The call that a client wants.  Raises Refused."""
+    """Returns the call that a client requests. Raises Refused."""
     if not CALL.fullmatch(order):
         raise Refused("this key only calls modules of the service" if order else "this key has no shell")
     program = stream.read(LIMIT + 1)
@@ -150,15 +152,15 @@ def listen(order: str, stream: IO[bytes], modules: str) -> Call:
         return parse(program, installed)
     except Refused:
         raise
-    except Exception as error:  # whatever it stumbles over, it is no module
+    except Exception as error:  # any fault in reading it means that it is not a module
         raise Refused(f"what was sent is no module of Ansible's ({type(error).__name__})") from None
 
 
 def refuse(why: str, order: str) -> NoReturn:
-    """Says so to the client, who may be Ansible, and to the system's log."""
+    """Reports a refusal to the client, which may be Ansible, and to the system log."""
     client = (os.environ.get("SSH_CONNECTION") or "nowhere").split()[0]
     syslog.openlog("perfweb-guard", syslog.LOG_PID, syslog.LOG_AUTH)
-    syslog.syslog(syslog.LOG_WARNING, f"refused from {client}: {why}; asked for {order[:200]!r}")
+    syslog.syslog(syslog.LOG_WARNING, f"refused from {client}: {why}; request {order[:200]!r}")
     sys.stderr.write(f"refused: {why}\n")
     if CALL.fullmatch(order):
         sys.stdout.write(json.dumps({"failed": True, "msg": f"refused: {why}"}))
@@ -166,7 +168,7 @@ def refuse(why: str, order: str) -> NoReturn:
 
 
 def run(call: Call, modules: str) -> None:
-    """Becomes the installed module."""
+    """Replaces this process by the installed module."""
     from ansible.module_utils._internal._ansiballz import _loader
 
     values = {**call.parameters, **call.internal, "_ansible_module_name": call.module}
@@ -180,7 +182,7 @@ def run(call: Call, modules: str) -> None:
 
 
 def main() -> None:
-    """Does what the client of this SSH session wants, or refuses it."""
+    """Handles the request of this SSH session, or refuses it."""
     order = os.environ.get("SSH_ORIGINAL_COMMAND", "")
     if order in PLAIN:
         with open(PLAIN[order], encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One boot of a run: boot, check, measure, collect, stop.  What goes wrong here costs this boot and not the run."""
+"""Runs one boot: boot, check, measure, collect, stop. A fault here fails this boot and not the run."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class WrongTunablesError(Exception):
-    """It booted with other settings than configured."""
+    """The target booted with other settings than configured."""
 
 
 class _Measuring(Protocol):
@@ -37,7 +37,7 @@ class _Measuring(Protocol):
 
 @dataclass(frozen=True)
 class Bench:
-    """What all boots of a run have in common; `hosts` by role."""
+    """What all boots of a run share; `hosts` by role."""
 
     run: Run
     plan: PlanSpec
@@ -48,20 +48,22 @@ class Bench:
 def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]) -> None:
     """Boots `variant` and takes the `missing` measurements of the planned boot.
 
-    Raises PlayCancelledError, and OSError if this machine has no room for its own files (the boot is then left to
-    `restore`), and DatabaseGoneError.  Any other exception fails this boot, and the run goes on with the next one.
+    Raises PlayCancelledError; OSError without space for this machine's own files (the boot is then left to `restore`);
+    and DatabaseGoneError. Any other exception fails this boot, and the run goes on with the next one.
     """
     block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
     layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
-    seed = planned.block + 1 if variant.target == Target.SIM else None  # all variants of a block, in every run
+    seed = (
+        planned.block + 1 if variant.target == Target.SIM else None
+    )  # all variants of a block have the same one, in every run
     boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout, seed))
     _Booted(bench, boot, variant, missing).go()
 
 
 class _Booted:
-    """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it.
+    """A running boot: `left` are the remaining measurements, `samples` those so far of the first one.
 
-    `late` is what did not end in time or answer since a play began, `debugger` the debugger output of each hang.
+    `late` names what timed out since the play began, `debugger` has the debugger output of each hang.
     """
 
     def __init__(self, bench: Bench, boot: Boot, variant: Variant, missing: Sequence[PlannedMeasurement]) -> None:
@@ -84,11 +86,11 @@ class _Booted:
         self.debugger = ""
         self.counters: Mapping[str, str] | None = None
         self.ending: Mapping[str, Any] | None = None
-        self.listener = Listener(handed=self._handed, told=self._told)
+        self.listener = Listener(handed=self._handed, report=self._report)
         self.consoles = Consoles(bench.hosts.values())
 
     def go(self) -> None:
-        """One state at the end, whatever happened: stopped, failed, crashed, or interrupted."""
+        """Sets one final state in any case: stopped, failed, crashed, or interrupted."""
         try:
             self._begin_journal()
             self._measure(self.bench.plays.replicate)
@@ -115,7 +117,7 @@ class _Booted:
         self._stop()
 
     def _finish_failed(self) -> None:
-        """The same after an unexpected exception: at least the boot ends, and `restore` does the rest."""
+        """Ends the boot after an unexpected exception; `restore` does the rest."""
         try:
             self._finish()
         except (PlayCancelledError, OSError, DatabaseGoneError):
@@ -129,7 +131,10 @@ class _Booted:
         self.listener = replace(self.listener, journal=journal)
 
     def _measure(self, play: _Measuring) -> None:
-        """Plays what is left; what fails it costs the measurement under way, or all if the target does not come up."""
+        """Plays the remaining measurements.
+
+        A failure costs the present measurement, or all if the target does not come up.
+        """
         self.counters, self.late, before = None, "", len(self.left)
         try:
             play(self.request, self._sampling(), self.listener)
@@ -152,21 +157,21 @@ class _Booted:
     def _debug(self, why: str) -> None:
         """Stores the debugger output of a running stack before it is stopped."""
         try:
-            said = self.bench.plays.debugger(self.request)
+            threads = self.bench.plays.debugger(self.request)
         except PlayCancelledError:
             raise
         except PlayError as failure:
-            said = f"its host did not answer: {failure}\n"
-        if said:
-            self.debugger += f"== {why}\n{said}"
+            threads = f"its host did not respond: {failure}\n"
+        if threads:
+            self.debugger += f"== {why}\n{threads}"
             retry_db(lambda: record.debugger(self.boot, self.debugger))
 
     def _sampling(self) -> Sampling:
-        plan, measure = self.bench.plan, self.left[0].test.measure  # those of one server have one host
+        plan, measure = self.bench.plan, self.left[0].test.measure  # measurements of one server have one host
         return Sampling(measure.host, list(map(self._order, self.left)), plan.timeout, plan.gates)
 
     def _order(self, planned: PlannedMeasurement) -> dict[str, object]:
-        """A measurement, as the hosts take it."""
+        """Returns a measurement as input of the hosts."""
         plan, busy = self.bench.plan, tools.busy(planned.test.measure)
         return {
             "test": planned.test.name,
@@ -186,7 +191,7 @@ class _Booted:
         return tools.command(test.measure, self._address(test), seconds, prefix)
 
     def _handed(self, data: Mapping[str, Any]) -> None:
-        """What the play hands back, step by step."""
+        """Handles the outputs of the play, step by step."""
         if "effective" in data:
             self.up = True
             effective = data["effective"]
@@ -200,16 +205,16 @@ class _Booted:
         elif "ended" in data:
             self.ending = data
 
-    def _told(self, told: Mapping[str, Any]) -> None:
-        """Reports of the host: the start of a measurement, and each sample."""
-        if "sample" not in told:
-            progress.publish(self.boot.run_id, "measuring", test=told["test"], variant=self.boot.variant.name)
+    def _report(self, report: Mapping[str, Any]) -> None:
+        """Handles a report of the host: the start of a measurement, or a sample."""
+        if "sample" not in report:
+            progress.publish(self.boot.run_id, "measuring", test=report["test"], variant=self.boot.variant.name)
             return
-        sample = RawSample.read(told["sample"])
+        sample = RawSample.read(report["sample"])
         self.samples.append(sample)
         if sample.timed_out:
-            self.late = f"a sample of {told['test']} did not end in time"
-        if not told["left"]:
+            self.late = f"a sample of {report['test']} did not end in time"
+        if not report["left"]:
             self._keep("")
 
     def _raw(self, planned: PlannedMeasurement, reason: str = "") -> RawMeasurement:
@@ -218,10 +223,9 @@ class _Booted:
         return RawMeasurement(self.boot.pk, test.name, planned.discard, argv, pinning, self.samples, reason)
 
     def _keep(self, reason: str) -> None:
-        """The first of what is left, with its samples; into the spool first, so that a database outage does not lose
-        it.
+        """Stores the first remaining measurement with its samples; `reason` is why samples are missing.
 
-        `reason` is the reason why samples are missing.
+        The spool gets it first, so that a database outage loses nothing.
         """
         raw = self._raw(self.left[0], reason)
         path = self._spooled(raw)
@@ -233,7 +237,7 @@ class _Booted:
         _publish(measurement, self.boot.variant.name)
 
     def _spooled(self, raw: RawMeasurement) -> Path | None:
-        """Its file in the spool; None on a full disk, which loses nothing as long as the database answers."""
+        """Returns its file in the spool; None on a full disk, which loses nothing as long as the database answers."""
         try:
             return spool.put(self.bench.run, raw)
         except OSError as error:
@@ -241,7 +245,7 @@ class _Booted:
             return None
 
     def _lives(self) -> bool:
-        """Whether the target returned its counters; what is simulated lives for one sample."""
+        """Returns whether the target returned its counters; a simulated target exists only during a sample."""
         if self.request.target == Target.SIM:
             return True
         if self.counters is None:
@@ -273,11 +277,11 @@ class _Booted:
         self._end(state, error, str(ending.get("log") or ""))
 
     def _end(self, state: BootState, error: str, printed: str = "") -> None:
-        said = self.consoles.said()
+        said = self.consoles.output()
         retry_db(lambda: record.boot_ended(self.boot, state, error, printed, said))
 
     def _interrupted(self, why: str) -> None:
-        """Keeps the samples of the measurement under way, if there are any; it is taken again when the run goes on."""
+        """Keeps the samples of an interrupted measurement, which is repeated when the run goes on."""
         if self.samples:
             self._keep(why)
         self._end(BootState.INTERRUPTED, why)
@@ -291,7 +295,7 @@ class _Booted:
         return self.bench.hosts["right" if self.boot.topology == Topology.HOST_ROUTER_HOST else "dut"]
 
     def _address(self, test: Test) -> str:
-        """Where its client finds the server."""
+        """Returns the address at which the client finds the server."""
         if test.tunnel:
             tunnel = TUNNELS[test.tunnel]
             inside = tunnel.address("dut") if test.family == "ipv4" else tunnel.address6("dut")
@@ -299,9 +303,9 @@ class _Booted:
         return self._server().data_address(test.family)
 
     def _pinning(self, test: Test) -> dict[str, str]:
-        """CPUs by role in the experiment, as taskset(1) takes them."""
+        """Returns CPUs by role in the experiment, in the format of taskset(1)."""
         if self.request.target == Target.SIM:
-            return {}  # where it is simulated makes no difference
+            return {}  # pinning a simulated target has no effect
         server = self._server()
         pinning = {
             "client": self.bench.hosts[test.measure.host].cpus,
@@ -313,7 +317,7 @@ class _Booted:
 
 
 def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> str:
-    """The tunables that differ from the configured ones, or an empty text."""
+    """Returns the tunables that differ from the configured ones, or an empty text."""
     wrong = [
         f"{name} is {effective.get(name, 'unknown')} instead of {value}"
         for name, value in asked.items()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Steps of the database's clock, by which leases expire, seen against the monotonic clock of this machine.
+"""Detects steps of the database's clock, by which leases expire, against this machine's monotonic clock.
 
-A step forward would expire the leases of live runs, and a step back would keep those of dead ones.  After a step every
-lease begins anew: a live holder renews its own within a second, and that of a dead one expires once more.
+A step forward would expire the leases of live runs, and a step back would keep those of dead ones. So after a step
+every lease is renewed once: a live holder renews its own within a second, and that of a dead one expires later.
 """
 
 import logging
@@ -20,13 +20,13 @@ STEP_SECONDS = 5.0
 
 
 class StepDetector:
-    """Compares the two clocks at each call of `check` with those at the call before."""
+    """Compares the progress of the two clocks between two calls of `check`."""
 
     def __init__(self) -> None:
         self._seen: tuple[datetime, float] | None = None
 
     def check(self) -> float:
-        """Renews all leases if the database's clock was set; returns by how many seconds, 0 if it was not."""
+        """Renews all leases if the database's clock was set; returns the step in seconds, 0 for none."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             (now,) = cursor.fetchone()
@@ -41,4 +41,4 @@ class StepDetector:
 
 
 database = StepDetector()
-"""Of this process."""
+"""The clock of this process."""

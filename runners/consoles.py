@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What hosts say on their serial consoles during a boot: the last words of a kernel that panics are nowhere else."""
+"""Output of hosts on their serial consoles during a boot: only there are the last messages of a kernel that panics."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from perfweb.lab.inventory import InventoryHost
 log = logging.getLogger(__name__)
 
 MOST_BYTES = 1024 * 1024
-"""So much of a console is kept, its end."""
+"""Max bytes kept of a console, from its end."""
 
 
 class Consoles:
-    """The consoles with a file on this machine in the inventory, from now on."""
+    """The consoles that the inventory has as files on this machine, from now on."""
 
     def __init__(self, hosts: Iterable[InventoryHost]) -> None:
         self._begun = {host: _size(host.console_log) for host in hosts if host.console_log}
 
-    def said(self) -> dict[str, str]:
-        """The new output of each console, by the role of its host; of a replaced file, all of it."""
+    def output(self) -> dict[str, str]:
+        """Returns the new output of each console, by the role of its host; of a replaced file, all of it."""
         return {host.role: text for host, begun in self._begun.items() if (text := _since(host.console_log, begun))}
 
 
@@ -35,7 +35,7 @@ def _size(path: str) -> int:
 
 
 def _since(path: str, begun: int) -> str:
-    """The text of a file from a place on; empty if it cannot be read, which no run shall fail of."""
+    """Returns the text of a file from an offset on; empty if it is unreadable, which must not fail a run."""
     try:
         with Path(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Repeats what needs the database while the database does not answer.
+"""Repeats an operation on the database while the database does not answer.
 
-A restart of PostgreSQL takes seconds and a run takes hours: what was just measured waits in the spool meanwhile.  The
-pauses grow, and after DATABASE_PATIENCE seconds the run gives up.
+A restart of PostgreSQL takes seconds and a run takes hours: fresh results wait in the spool meanwhile. The pauses grow,
+and after DATABASE_PATIENCE seconds the run gives up.
 """
 
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 DISK_FULL_SECONDS = 3600.0
-"""Limit for a database whose disk is full: it answers, and an operator has to make room."""
+"""Time limit for a database with a full disk: it answers, and an operator has to make space."""
 
 
 class DatabaseGoneError(Exception):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A whole run, from the lease to an end that is in the database, with the lab restored."""
+"""Executes a whole run, from the lease to a final state in the database and a restored lab."""
 
 import logging
 import time
@@ -35,19 +35,19 @@ log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
 
 EXPECTED = (PlayError, InventoryError, health_check.UnableError, SourceError, FileNotFoundError)
-"""What ends a run because of its testbed or its plan; the message names enough."""
+"""The testbed or the plan ends the run; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run shall end once the lab is restored."""
+    """The state and message of a run after the lab is restored."""
 
     transition: Transition
     reason: str
 
 
 def execute(number: int, worker: str = "") -> bool:
-    """Does run `number` if it is queued and its testbed is free, and returns whether.  `worker` may recall it."""
+    """Executes run `number` if it is queued and its testbed is free; returns whether. `worker` can recall the run."""
     with logs.about(run=number):
         try:
             run = retry_db(lambda: states.lease(number, worker))
@@ -72,13 +72,13 @@ def _execute(run: Run) -> None:
         except IllegalTransitionError as error:
             log.error("run %d was ended by another process: %s", run.number, error)
         except DatabaseGoneError:
-            # The lab is cleaned; the state follows when the lease has expired and the database is back.
+            # The lab is clean; the state is set when the lease has expired and the database is back.
             log.exception("run %d ends without a database; what it measured is in the spool", run.number)
             _restore(run)
 
 
 def _work(run: Run, beat: Heartbeat) -> Ending:
-    """Everything between lease and restore.  Raises DatabaseGoneError and UnfitError only."""
+    """Executes everything between lease and restore. Raises DatabaseGoneError and UnfitError only."""
     try:
         return _measure_everything(run, beat)
     except (PlayCancelledError, StopRequestedError):
@@ -92,9 +92,9 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
 
 
 def _cut_short(run: Run, error: Exception) -> Ending:
-    """How a run ends that an exception cut short."""
+    """Returns the outcome of a run that an exception ended."""
     expected = isinstance(error, EXPECTED)
-    # With little space Ansible reports whatever it noticed first.
+    # Without space Ansible reports whatever error it noticed first.
     if isinstance(error, space.DiskFullError) or space.is_full(error) or (expected and space.shortages()):
         return _paused(error)
     if isinstance(error, PlayError) and error.result.name == "prepare":
@@ -109,14 +109,16 @@ def _cut_short(run: Run, error: Exception) -> Ending:
 
 
 def _paused(error: Exception) -> Ending:
-    """Nothing measured is lost; recovery queues the run again when there is space."""
+    """Pauses the run with all results kept; recovery queues it again when there is space."""
     found = "; ".join(map(str, space.shortages())) or str(error)
     return Ending(states.pause, f"disk full: {found}; the run continues by itself when there is space")
 
 
 @transaction.atomic
 def _put_off(run: Run, reason: str) -> None:
-    """Nothing was touched: the run waits until its testbed is fit, and the fault counts as the testbed's."""
+    """Puts the run back, because nothing was changed: it waits until its testbed is fit, and the testbed has the
+    fault.
+    """
     states.requeue(run.number, f"put off, {run.testbed} is not fit: {reason}")
     outages.failed(run.testbed, reason)
 
@@ -126,7 +128,7 @@ def _end(run: Run, ending: Ending) -> None:
     problem = _restore(run)
     if problem:
         reason = "; ".join(filter(None, [ending.reason, problem]))
-        # What is paused goes on when the testbed is restored, which needs space, too.
+        # A paused run goes on when the testbed is restored, which needs space, too.
         end = states.pause if ending.transition is states.pause else states.fail
         retry_db(lambda: end(run.number, reason, problem))
     else:
@@ -134,7 +136,7 @@ def _end(run: Run, ending: Ending) -> None:
 
 
 def _restore(run: Run) -> str:
-    """Restores the lab; returns why it could not be."""
+    """Restores the lab; returns the error, if any."""
     try:
         Plays(run).restore()
     except (PlayError, OSError) as error:
@@ -156,7 +158,7 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     if not plan.simulated:
         for family in sorted({test.outer_family for test in plan.tests}):
             for host in hosts.values():
-                host.data_address(family)  # or this testbed cannot do the plan
+                host.data_address(family)  # or this testbed lacks a feature for the plan
     prepared = plays.prepare(_tunnels(plan))
     retry_db(lambda: outages.worked(run.testbed))
     retry_db(lambda: record.host_facts(run, prepared["facts"]))
@@ -171,7 +173,7 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
 
 
 def _tunnels(plan: PlanSpec) -> dict[str, list[str]]:
-    """The kinds of tunnels that Linux hosts have to make ends of, by role: a stack makes its own."""
+    """Returns the kinds of tunnels whose ends Linux hosts have to make, by role: a stack makes its own."""
     kinds = sorted({test.tunnel for test in plan.tests if test.tunnel})
     on_linux = any(variant.target == Target.LINUX for variant in plan.variants)
     return {"left": kinds, "dut": kinds if on_linux else []}
@@ -182,7 +184,7 @@ def _variants(run: Run) -> list[Variant]:
 
 
 def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
-    """Builds what the variants need, each build once.  A run that goes on uses the builds it began with."""
+    """Builds what the variants need, each build once. A resumed run uses its first builds."""
     client_needs_build = any(TOOLS[test.measure.tool].from_build for test in plan.tests)
     needing = [variant for variant in variants.values() if client_needs_build or variant.target != Target.LINUX]
     if not needing:
@@ -221,7 +223,7 @@ def _build_once(build: Build, archive: Path, plays: Plays) -> None:
 
 
 def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> list[str]:
-    """All boots in order, without what was measured before or is decided. Returns what was decided early, in words."""
+    """Runs all boots in order, except those already measured or decided. Returns the early decisions as text."""
     planned = plan_boots(bench.plan, bench.run.seed)
     done = retry_db(lambda: _measured(bench.run))
     given_up = retry_db(lambda: worker_losses.given_up(bench.run))
@@ -249,7 +251,7 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
 
 
 def _measured(run: Run) -> set[tuple[int, str]]:
-    """Position and test of everything that has been measured well."""
+    """Returns position and test of every successful measurement."""
     good = Measurement.objects.filter(boot__run=run, state=MeasurementState.OK)
     return set(good.values_list("boot__position", "test"))
 
@@ -295,7 +297,7 @@ class _Clock:
 
 
 def _verdict(run: Run) -> Ending:
-    """Done if anything was measured; each position and test counts once, by its last attempt."""
+    """Returns "done" if anything was measured; each position and test counts once, by its last attempt."""
     latest = {
         (position, test): (state, reason)
         for position, test, state, reason in Measurement.objects.filter(boot__run=run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a testbed is fit for a run, asked before each: a run must not fail for what its testbed lacks."""
+"""Checks before each run that a testbed is fit, so that no run fails because of its testbed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from runners.db_retry import retry_db
 
 
 class UnfitError(Exception):
-    """The testbed is not fit for a run; the message names what is wrong with which host."""
+    """The testbed is not fit for a run; the message has the problem and the host."""
 
 
 class UnableError(Exception):
@@ -21,20 +21,20 @@ class UnableError(Exception):
 
 
 def require_means(lacking: Mapping[str, Sequence[str]]) -> None:
-    """Raises UnableError if something is lacking; texts by the name of a host."""
+    """Raises UnableError if something is lacking; texts by host name."""
     found = [f"{host}: {problem}" for host, problems in lacking.items() for problem in problems]
     if found:
         raise UnableError(f"this testbed cannot do the plan: {'; '.join(found)}")
 
 
 def require_words(plan: PlanSpec, hosts: Mapping[str, InventoryHost]) -> None:
-    """Raises UnableError if the inventory of the testbed does not allow words for the kernel's command line."""
+    """Raises UnableError if the testbed's inventory does not allow words for the kernel's command line."""
     if why := plan.words_problem(hosts["dut"].command_line_words):
         raise UnableError(f"this testbed does not allow {why}")
 
 
 def require(run: Run, plays: Plays) -> None:
-    """Has the hosts looked at and keeps what was found.  Raises UnfitError."""
+    """Checks the hosts and stores the result. Raises UnfitError."""
     facts: dict[str, object] = {}
     try:
         found = plays.health()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sign of life of a run: a thread that renews the lease and listens for reasons to stop."""
+"""The heartbeat of a run: a thread that renews the lease and looks for reasons to stop."""
 
 import logging
 import threading
@@ -26,7 +26,7 @@ class StopRequestedError(Exception):
 
 
 class Heartbeat:
-    """`with Heartbeat(run) as beat:` keeps the testbed; `beat.stop_reason` is empty while the run may go on."""
+    """`with Heartbeat(run) as beat:` keeps the testbed; `beat.stop_reason` is empty while the run may continue."""
 
     def __init__(self, run: Run) -> None:
         if run.lease_id is None:
@@ -35,7 +35,7 @@ class Heartbeat:
         self.lease_id = run.lease_id
         self.stop_reason = ""
         self._done = threading.Event()
-        # In the context of the run, for the log: a new thread has none of what its maker set.
+        # The thread gets the context of the run for the log, because a new thread has an empty one.
         beat = partial(copy_context().run, self._beat)
         self._thread = threading.Thread(target=beat, name=f"heartbeat of {run}", daemon=True)
 
@@ -58,7 +58,7 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
-        """Beats often, so that cancelling takes a second or two; a database that is away is tried again next time."""
+        """Beats every second, so that cancelling is quick; without a database it tries again at the next beat."""
         try:
             while not self._done.wait(min(1.0, settings.LEASE_SECONDS / 5)):
                 try:

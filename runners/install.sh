@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Installs what the project needs on Debian 12 and nothing else: packages that
-# are missing, and the locked wheels into .venv.  `./dev setup` and the image
-# in docker/ both run it, so there is one description of the environment.
+# Installs the dependencies of the project on Debian 12: missing packages, and
+# the locked wheels into .venv. `./dev setup` and the image in docker/ both run
+# it, so there is one description of the environment.
 #
 #     runners/install.sh [lab] [vm] [test] [wheels]      default: lab wheels
 #
 # `vm` is for the lab of virtual machines: QEMU, and a kernel for the guests that
-# is unpacked under var/vm/ and not installed, so nothing changes how this
-# machine boots.  The tests have it, too.
+# is unpacked under var/vm/ and not installed, so this machine boots as before.
+# `test` includes it.
 #
-# A second call finds everything in place and takes a fraction of a second.
-# No daemon is started by the packages, and those that come with a package
-# installed here are not enabled at boot either: the project runs its own.
+# A second call changes nothing and takes a fraction of a second. Daemons of
+# the installed packages are neither started nor enabled at boot, because the
+# project runs its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,12 +25,12 @@ readonly LAB_PACKAGES=(
 	openssh-server openssh-client
 	netperf iperf3 tcpbench)
 readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
-# The guests' kernel: Debian's for virtual machines, of which this is the newest.
+# The guests' kernel: Debian's newest one for virtual machines.
 readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
 	curl dovecot-imapd ipmitool nginx-light openipmi redis-tools traceroute)
-# The client is for back-ups: pg_dump has to be that of the database's version, or a later one.
+# The client is for back-ups: pg_dump must not be older than the database.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
 
 readonly POLICY=/usr/sbin/policy-rc.d
@@ -54,10 +54,10 @@ as_root()
 	fi
 }
 
-# Prints those of the packages that are not installed.
+# Prints the packages that are not installed.
 missing_packages()
 {
-	# dpkg-query fails when it does not know one of them, which is an answer.
+	# dpkg-query fails for an unknown package, which counts as not installed.
 	{ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true; } |
 	    sed -n 's/^ii //p' | sort >"$scratch/installed"
 	printf '%s\n' "$@" | sort -u | comm -23 - "$scratch/installed"
@@ -68,8 +68,8 @@ has_candidate()
 	apt-cache policy "$1" | grep -q '^  Candidate: [0-9]'
 }
 
-# apt can wait for the lock of dpkg and not for that of its lists, which the
-# machine's own daily update has for minutes after a first boot.
+# apt can wait for the lock of dpkg, but not for that of its lists, which the
+# machine's daily update holds for minutes after the first boot.
 update_lists()
 {
 	local until=$((SECONDS + 300))
@@ -111,9 +111,9 @@ add_non_free()
 	update_lists
 }
 
-# While packages are installed Debian asks policy-rc.d whether it may start
-# their daemons.  Ours says no; the machine's own, if any, comes back
-# afterwards, also after an earlier run that was killed.
+# Debian calls policy-rc.d before it starts the daemons of new packages. This
+# one forbids it. The machine's own, if any, is restored afterwards, also after
+# an earlier run that was killed.
 forbid_daemons()
 {
 	allow_daemons
@@ -132,7 +132,7 @@ allow_daemons()
 	fi
 }
 
-# Newly installed daemons shall not start at the next boot either.
+# Newly installed daemons must not start at the next boot either.
 disable_new_daemons()
 {
 	local package unit
@@ -170,7 +170,7 @@ install_packages()
 	disable_new_daemons "${missing[@]}"
 }
 
-# A kernel is there before its directory has its name.
+# The directory gets its name only when the kernel is complete.
 unpack_kernel()
 {
 	local store=var/vm package
@@ -187,8 +187,8 @@ unpack_kernel()
 	mv "$store/kernel.new" "$store/kernel"
 }
 
-# The stamp is named by what is installed and holds a hash of the lock files:
-# an edit of any rebuilds.  The wheels of the tests include those of the service.
+# The stamp's name is the set of wheels, and its content a hash of the lock files:
+# an edit of any rebuilds. The wheels of the tests include those of the service.
 install_wheels()
 {
 	local set=$1 locks=(requirements-uv.txt requirements.txt) stamp
@@ -204,8 +204,8 @@ install_wheels()
 	    die "could not make .venv: remove it and run this again"
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	    --only-binary :all: -r requirements-uv.txt || die "pip could not install uv: is the package index reachable?"
-	# Where no program may write bytecode, each would compile what it imports each time: a play half a second.
-	# The locks are complete, but for what requirements-overrides.in leaves out on purpose.
+	# Without written bytecode each program would compile its imports again, half a second for a play.
+	# The locks are complete, except for what requirements-overrides.in leaves out.
 	.venv/bin/uv pip install -q --python .venv/bin/python --no-deps --require-hashes --only-binary :all: \
 	    ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
 	echo "$stamp" >".venv/stamp-$set"

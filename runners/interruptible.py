@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a module of Python that Ctrl-C ends without a traceback, with the exit status that a shell has for it.
+"""Runs a Python module that Ctrl-C ends without a traceback, with the exit status that shells use.
 
     env --block-signal=INT python -m runners.interruptible MODULE ARGUMENTS ...
 
-Python raises KeyboardInterrupt from its first import on. So SIGINT is blocked when it starts, and let through here. It
-is handled even if the parent ignores it, as a shell does that is not interactive for what it starts with `&`
-(POSIX XCU 2.11): `./dev` sends SIGINT to end its jobs.
+Python raises KeyboardInterrupt from its first import on. So SIGINT is blocked at the start and unblocked here. It is
+handled even if the parent ignores it, as a non-interactive shell does for a command with `&` (POSIX XCU 2.11), because
+`./dev` sends SIGINT to end its jobs.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ AGAIN_SECONDS = 0.05
 
 
 def _lost(unraisable: sys.UnraisableHookArgs) -> None:
-    """Send SIGINT again if Python has dropped the KeyboardInterrupt of the one before.
+    """Send SIGINT again if Python has dropped the KeyboardInterrupt of the previous one.
 
-    It does so in a callback or a destructor, for example while a module is imported.
+    Python drops it in a callback or a destructor, for example while a module is imported.
     """
     if unraisable.exc_type is KeyboardInterrupt:
         signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -39,7 +39,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process while it waits for threads
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second SIGINT ends the process while it waits for threads
         sys.exit(INTERRUPTED)
 
 

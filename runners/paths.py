@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Directories for UNIX sockets, whose names the kernel cuts off (unix(7))."""
+"""Directories for UNIX sockets, whose names the kernel limits (unix(7))."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 SOCKET_PATH_LIMIT = 107
-"""Bytes that fit into sun_path besides its terminating zero."""
+"""Max bytes in sun_path besides its terminating zero."""
 CONTROL_NAME_LENGTH = 10 + 1 + 16
-"""Ansible names a control socket of ssh with 10 characters; ssh appends a dot and 16 while it makes it."""
+"""Ansible's names of ssh control sockets have 10 characters; ssh appends a dot and 16 characters while it makes one."""
 
 
 class UnsafeDirectoryError(RuntimeError):
@@ -19,7 +19,7 @@ class UnsafeDirectoryError(RuntimeError):
 
 
 def require_private(directory: Path) -> None:
-    """Refuses a directory into which another user could have put something."""
+    """Refuses a directory that another user could write to."""
     status = directory.lstat()
     if directory.is_symlink() or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise UnsafeDirectoryError(
@@ -28,11 +28,10 @@ def require_private(directory: Path) -> None:
 
 
 def socket_directory(wanted: Path, longest_name: int) -> Path:
-    """A directory in which sockets with names of `longest_name` bytes can be made.
+    """Returns a directory for sockets whose names have at most `longest_name` bytes.
 
-    That is `wanted` where its path is short enough.  Otherwise it is a short
-    one under XDG_RUNTIME_DIR or the temporary directory, always the same for the
-    same `wanted`, and `wanted` becomes a link to it.
+    That is `wanted` if its path is short enough. Otherwise it is a short path under XDG_RUNTIME_DIR or the temporary
+    directory, always the same for the same `wanted`, and `wanted` becomes a link to it.
     """
     wanted = Path(os.path.abspath(wanted))
     if len(os.fsencode(wanted)) + 1 + longest_name <= SOCKET_PATH_LIMIT:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recovers from lost workers: interrupts their runs, restores their testbeds, stores their results.
 
-Testbeds that a run could not restore at its end are restored here, too, as soon as that works again.
+Testbeds that a run could not restore at its end are restored here, too, as soon as that is possible.
 """
 
 import logging
@@ -30,10 +30,11 @@ GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or 
 
 
 def recover(name: str = "") -> None:
-    """Ends every run of the lab `name` whose lease has expired, cleans its testbed, and queues it again
-    (runners.worker_losses).  Only the lab's own controller reaches its hosts, and has what its workers had measured.
+    """Ends every run of the lab `name` whose lease has expired, cleans its testbed, and queues it again.
 
-    A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
+    runners.worker_losses decides whether it is queued. Only the lab's own controller reaches its hosts and has the
+    spool of its workers. A testbed that cannot be restored stays out of service and is tried again, unless
+    `manage.py free` releases it.
     """
     clocks.database.check()
     faults.for_each(RECOVER, lab.expired().filter(testbed__lab=name).select_related("testbed"), _recover)
@@ -58,7 +59,7 @@ def _recover(lease: Lease) -> None:
 
 @transaction.atomic
 def _interrupt(number: int, lease: Lease) -> bool:
-    """Interrupts the run unless it came back to life; returns whether its testbed is to be cleaned."""
+    """Interrupts the run unless it is alive again; returns whether its testbed has to be cleaned."""
     run = Run.objects.select_for_update().get(number=number)
     if not lab.expired().filter(pk=lease.pk).exists():
         return False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""When a run that stops early has seen enough: asked before each block of boots, answered from the database.
+"""Decides before each block of boots whether the verdicts of a run are settled, from the database alone.
 
-The question is that of perfweb.stats.sequential, for each test of a group and each variant besides the baseline, with
-the plan's margin and confidence. A group ends with the last of its answers, so that its blocks stay complete.
+The rule is that of perfweb.stats.sequential, for each test of a group and each variant besides the baseline, with the
+plan's margin and confidence. A group ends with its last decision, so that its blocks stay complete.
 """
 
 from collections.abc import Sequence
@@ -14,25 +14,25 @@ from perfweb.runs.planfile import DECIDED, PlanSpec
 from perfweb.stats.sequential import Block, Decision, decide
 
 GIVEN_UP = 3
-"""Blocks after which a comparison is no longer waited for when one of its sides has delivered nothing at all."""
+"""Blocks after which a comparison is given up if one of its sides has no results at all."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A group of boots that needs no more blocks than these; `verdicts` by variant and test."""
+    """A group of boots that needs no further blocks; `verdicts` by variant and test."""
 
     group: tuple[str, str]
     blocks: int
     verdicts: dict[tuple[str, str], str]
 
     def words(self, most: int, minutes: float) -> str:
-        """Return the message of a run about it; `most` is how many blocks were planned."""
+        """Return the message of a run about it; `most` is the number of planned blocks."""
         server = f"{self.group[0]}, {self.group[1]}"
         return f"{server}: decided after {self.blocks} of {most} boots of each variant, {minutes:.0f} min saved"
 
 
 def settled(run: Run, plan: PlanSpec, planned: Sequence[PlannedBoot], following: PlannedBoot) -> Settled | None:
-    """Return what is decided when the boot that follows begins a block that nobody needs any more, else None.
+    """Return the decision if the next boot begins a block that is not needed any more, else None.
 
     `planned` are all boots of the run.
     """
@@ -49,9 +49,9 @@ def settled(run: Run, plan: PlanSpec, planned: Sequence[PlannedBoot], following:
 
 
 def closing(planned: Sequence[PlannedBoot], unneeded: PlannedBoot) -> PlannedBoot | None:
-    """Return the sentinel that a group ends with when this boot and those after it are not needed.
+    """Return the sentinel that ends a group when this boot and those after it are not needed.
 
-    None where the last one before it was a sentinel, or where the plan has none.
+    None if the last boot was a sentinel, or if the plan has none.
     """
     if planned[unneeded.position - 1].sentinel:
         return None
@@ -60,8 +60,8 @@ def closing(planned: Sequence[PlannedBoot], unneeded: PlannedBoot) -> PlannedBoo
 
 
 def decisions(run: Run, plan: PlanSpec, measured: Sequence[PlannedBoot]) -> dict[tuple[str, str], Decision | None]:
-    """Judge some blocks of one group, without its sentinels, by variant and test; None for a comparison that is given
-    up.
+    """Judge some blocks of one group, without its sentinels, by variant and test; None for a comparison that is
+    given up.
     """
     values: dict[tuple[str, str, int], list[float]] = {}
     directions: dict[str, str] = {}
@@ -86,7 +86,7 @@ def decisions(run: Run, plan: PlanSpec, measured: Sequence[PlannedBoot]) -> dict
 
 
 def _block(values: dict[tuple[str, str, int], list[float]], pair: tuple[str, str], test: str, block: int) -> Block:
-    """The boots of two variants in a block; one that delivered nothing is left out."""
+    """Return the boots of two variants in a block, without those that have no results."""
     sides = [values.get((variant, test, block)) for variant in pair]
     return ([sides[0]] if sides[0] else [], [sides[1]] if sides[1] else [])
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Celery's tasks.  Everything they do is done by services, and everything they know is in the database.
+"""Celery's tasks. They only call services, and all their state is in the database.
 
-A task is acknowledged when it ends.  If its worker dies, Redis hands it out again, and the run, not being queued any
-more, is left alone; beat's `recover` deals with it.
+A task is acknowledged when it ends. If its worker dies, Redis delivers it again; then the run is not queued any more
+and is left alone, and beat's `recover` handles it.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ BETWEEN_LOOKS = 10.0
 def execute(self: "Task[[int], None]", number: int) -> None:
     """Executes a run, then notifies the workers of the runs that waited for its testbed.
 
-    A run is announced more than once, by beat as well.  A late message notifies no worker, because each would cause
+    A run is announced more than once, by beat as well. A late message notifies no worker, because each would cause
     another while runs wait, and beat's would add up.
     """
     if execution.execute(number, worker=self.request.hostname or ""):
@@ -43,13 +43,12 @@ def recover(lab: str = "") -> None:
 
 @shared_task
 def recover_labs() -> None:
-    """Has the workers of labs of their own do that; none of this waits where all of them are busy."""
+    """Sends that task to the workers of each lab; a message expires if all of them are busy."""
     for name in lab.labs():
         recover.apply_async((name,), queue=queue_of(name), expires=BETWEEN_LOOKS)
 
 
 @worker_shutting_down.connect
 def _recall(sender: str = "", **_: Any) -> None:
-    """A worker that gets SIGTERM does not wait for the end of its run: it restores the lab, and the run can
-    continue."""
+    """A worker that gets SIGTERM restores the lab before the end of its run, and the run can continue later."""
     lab.recall(sender)

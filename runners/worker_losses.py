@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs that lost their worker go on by themselves; but what has cost a run two workers is not tried a third time.
+"""Runs that lost their worker continue by themselves, but not at a step that has cost a run two workers.
 
-A worker dies with its machine, and what a run does may be what kills it: a boot that brings down the host on which it
-and the worker are, a plan that needs more memory than there is.  So each loss is remembered with the step that the run
-was at.  A boot that was lost twice is marked: its missing measurements are failed ones, and the run goes on with the
-next boot.  A run that was lost twice at another step stays interrupted.
+A worker dies with its machine, and the run may be the cause: a boot that crashes the host of the worker, or a plan that
+needs more memory than there is. So each loss is stored with the run's step. A boot that was lost twice is skipped: its
+missing measurements count as failed, and the run goes on with the next boot. A run that was lost twice at another step
+stays interrupted.
 """
 
 from collections import Counter
@@ -18,11 +18,11 @@ from perfweb.runs.models import Boot, BootState, Loss, Measurement, MeasurementS
 from perfweb.runs.planfile import read_plan
 
 MOST = 2
-"""Losses at one step after which it is not tried again."""
+"""Losses at one step after which the step is not tried again."""
 
 
 def note(run: Run, lease: Lease) -> str:
-    """Remembers what the run was at when the worker of its lease died; returns it in words."""
+    """Stores the step of the run when the worker of its lease died; returns it as text."""
     boot = Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]).last()
     step = _step(boot.position) if boot else run.state
     Loss.objects.create(run=run, lease=lease, step=step)
@@ -31,9 +31,9 @@ def note(run: Run, lease: Lease) -> str:
 
 
 def go_on(run: Run, lease: Lease) -> None:
-    """Once the testbed is clean: queues the run that lost the worker of `lease` again, unless a user decides otherwise.
+    """Queues the run that lost the worker of `lease` again, once the testbed is clean, unless a user decided otherwise.
 
-    Call it in one transaction with giving the lease back.
+    The caller releases the lease in the same transaction.
     """
     run = services.get(run.number, lock=True)
     loss = Loss.objects.filter(lease=lease).first()
@@ -51,14 +51,14 @@ def go_on(run: Run, lease: Lease) -> None:
 
 
 def given_up(run: Run) -> set[int]:
-    """Positions of the boots that are not tried again."""
+    """Returns positions of the boots that are not tried again."""
     lost = Counter(run.losses.values_list("step", flat=True))
     positions = set(Boot.objects.filter(run=run).values_list("position", flat=True))
     return {position for position in positions if lost[_step(position)] >= MOST}
 
 
 def _mark(run: Run, boot: Boot) -> None:
-    """Has all that is missing of a boot failed, so that it is neither forgotten nor measured."""
+    """Marks all missing measurements of a boot as failed, so that they are neither forgotten nor measured."""
     planned = plan_boots(read_plan(run.plan.text), run.seed)[boot.position]
     good = Measurement.objects.filter(
         boot__run=run, boot__position=boot.position, state=MeasurementState.OK

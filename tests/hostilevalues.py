@@ -20,7 +20,7 @@ def valid(runs: str, builds: str) -> dict[str, Values]:
     wire = {"interface": "data0", "address": "10.77.1.2/24", "address6": "fd00::2/64"}
     stackctl = [f"{prefix}/bin/stackctl", "-s", f"{boot}/stack.own/ctl.sock", "ps"]
     return {
-        "ask_debugger": {
+        "thread_states": {
             "commands": [stackctl], "timeout": 3, "uid": UID, "reads": [prefix], "pid_file": f"{boot}/stack.pid",
             "pid_directory": f"{runs}/run-dut",
         },

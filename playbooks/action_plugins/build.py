@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Has a host build, and sends the sources along once the host says that it needs them."""
+"""Makes a host build, and sends the sources only if the host reports that it needs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     """The module `build`, with C(archive), a tar.gz on the controller, in place of C(sources)."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Asks, and asks again with the sources."""
+        """Runs the module without the sources, and again with them if the host needs them."""
         super().run(tmp, task_vars)
         values = dict(self._task.args)
         archive = Path(values.pop("archive"))

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks this host whether words may be added to the command line of its kernel; changes nothing.
+"""Checks whether words may be added to the command line of this host's kernel; changes nothing.
 
-The guard of the host answers by the policy of the host, before this begins: so a host decides itself what it can be
-booted with, whatever the controller allows.  On a host without a guard only what no host allows is refused.
+The guard answers first, by the policy of this host, so the host decides with which words it boots, whatever the
+controller allows. A host without a guard refuses only the words that no host allows.
 """
 
 from __future__ import annotations

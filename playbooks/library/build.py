@@ -1,15 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the stack from an archive once for each compiler, under a name that stands for its sources and options.
+"""Builds the stack from an archive once for each compiler; the name of the result identifies sources and options.
 
-The sources are untrusted, so they are unpacked, configured, compiled and installed
-in a sandbox without a network.  It installs into a directory in memory of limited
-size, which root copies when all processes of the sandbox have ended
-(module_utils/untrusted_tree.py).  The sandbox sends nothing but its log.
+The sources are untrusted, so they are unpacked, configured, compiled and installed in a sandbox without a network. The
+build installs into an in-memory directory of limited size. Root copies that directory when all processes of the sandbox
+have ended (module_utils/untrusted_tree.py). The only other output of the sandbox is its log.
 
-The tree appears under its name only when it is complete: it is put into
-a directory beside it, which is renamed at the end.  So an interrupted build
-leaves nothing that could be taken for one.
+The tree gets its name only when it is complete: it is copied to a temporary directory in the same place, which is
+renamed at the end. So an interrupted build never looks like a complete one.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ options:
     type: str
     required: true
   sources:
-    description: A tar.gz of the sources in Base64. Without it nothing is built, but C(wanted) says whether it is
-      needed. The action of this name (action_plugins/build.py) asks first.
+    description: A tar.gz of the sources in Base64. Without it nothing is built, and C(wanted) is whether it is
+      needed. The action of this name (action_plugins/build.py) calls the module without it first.
     type: str
   meson:
     description: The meson to use.
@@ -108,19 +106,19 @@ say "$meson" compile -C build
 say "$meson" install -C build
 """
 TOOLCHAIN = "build.toolchain"
-"""The file of a build that says what it was made with.  A host with another compiler makes it anew."""
+"""The file of a build that records its compiler and tools. A host with another compiler builds anew."""
 ROOM = "/build"
 ROOM_LIMIT = 2048 * MIB
-"""Bytes of sources, of everything that is made of them, and of what the compiler keeps in between."""
+"""Max bytes of the sources, of everything built from them, and of the compiler's temporary files."""
 
 
 def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -> Sandbox:
-    """Where the build happens: it sees the archive and meson, and `output` as the directory that it installs into."""
+    """The sandbox of a build: it sees the archive and meson, and installs into `output`."""
     folder = Path(params["meson"]).parent
-    # The meson of a virtual environment needs all of it.
+    # Meson needs the whole virtual environment that it is installed in.
     tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
     trusted = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
-    # ccache, which meson would use, would only fill the memory of the sandbox: no other build sees what is kept there.
+    # No other build sees this ccache, which meson would use by default: it would only fill the sandbox's memory.
     environment = {"CCACHE_DISABLE": "1"}
     writes = {str(output): str(prefix)}
     return Sandbox(
@@ -134,7 +132,7 @@ def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
 
 
 def command(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -> list[str]:
-    """The words that build the archive and install the result into `output`."""
+    """The command that builds the archive and installs the result into `output`."""
     options = list(params["options"])
     if not any(option.startswith(("-Dbuildtype=", "--buildtype")) for option in options):
         options.append("-Dbuildtype=release")
@@ -144,7 +142,7 @@ def command(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
 
 
 def make(module: AnsibleModule, prefix: Path) -> str:
-    """Builds, copies the result into a directory beside the prefix and renames that; returns the log."""
+    """Builds, copies the result to a temporary directory beside the prefix, and renames that; returns the log."""
     params = module.params
     work = prefix.with_name(prefix.name + ".new")
     archive, output, installed = work / "sources.tar.gz", work / "output", work / "installed"
@@ -162,7 +160,7 @@ def make(module: AnsibleModule, prefix: Path) -> str:
         (work / "build.log").replace(installed / "build.log")
         (work / TOOLCHAIN).write_text(toolchain(), encoding="utf-8")
         (work / TOOLCHAIN).replace(installed / TOOLCHAIN)
-        os.sync()  # a name that outlives its files in a crash would stand for a build for ever
+        os.sync()  # after a crash, a name whose files were not on the disk would pass for a complete build
         _take_place(installed, prefix)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -170,7 +168,7 @@ def make(module: AnsibleModule, prefix: Path) -> str:
 
 
 def _take_place(installed: Path, prefix: Path) -> None:
-    """Gives a tree its name; one that another compiler made goes."""
+    """Gives a tree its final name; removes the tree of another compiler."""
     old = prefix.with_name(prefix.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if prefix.exists():
@@ -180,10 +178,10 @@ def _take_place(installed: Path, prefix: Path) -> None:
 
 
 def toolchain() -> str:
-    """The versions of what a program is made with beside its sources: compiler, linker, C library."""
+    """Returns the versions of the tools and libraries of a build: compiler, linker, C library."""
     lines = []
     for tool in ("cc", "ld", "ldd"):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # that of the sandbox
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # the C library of the sandbox
         try:
             said = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
             lines.append(said.stdout.partition("\n")[0])
@@ -193,7 +191,7 @@ def toolchain() -> str:
 
 
 def is_made(prefix: Path) -> bool:
-    """Whether a build is there, of the tools that this host has now."""
+    """Returns whether a build made with the host's present tools exists."""
     try:
         return (prefix / TOOLCHAIN).read_text(encoding="utf-8") == toolchain()
     except OSError:
@@ -213,9 +211,10 @@ def build(module: AnsibleModule, prefix: Path, archive: Path, output: Path) -> s
 
 @contextmanager
 def only_one(prefix: Path) -> Iterator[None]:
-    """Nobody else on this machine makes the same build meanwhile; hosts of a lab share the directory.
+    """Excludes other builds of the same sources on this machine; the hosts of a lab share the directory.
 
-    Every build has its byte of one file, so that none waits for another and no file of its own stays behind.
+    Each build locks its own byte of one file, so that different builds do not wait for each other and no lock file
+    remains.
     """
     byte = int.from_bytes(hashlib.sha256(prefix.name.encode()).digest()[:7], "big")
     with (prefix.parent / ".lock").open("w") as lock:

@@ -1,14 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Starts a program that stays when the play is over, and stops it later.
+"""Starts a program that keeps running when the play ends, and stops it later.
 
-Everything about it lies in one directory: NAME.pid, NAME.log (what it prints)
-and, when it has ended, NAME.exit with its status.  systemd-run would do the
-same, but not in a network namespace or a container.
+All its files are in one directory: NAME.pid, NAME.log (its output) and, after its end, NAME.exit with its status.
+systemd-run could do the same, but not in a network namespace or a container.
 
-The program is in a sandbox.  It gets the subdirectory
-NAME.own to write to, in memory and of limited size, and sees of the others only
-what it is shown.
+The program runs in a sandbox. It can write to the subdirectory NAME.own, which is in memory and has a limited size. It
+sees other directories only if they are listed.
 """
 
 from __future__ import annotations
@@ -84,12 +82,12 @@ options:
     elements: int
     default: []
   ready:
-    description: A regular expression; a line of the log that it matches says that the program is ready. Without one
-      it is ready when it runs.
+    description: A regular expression; the program is ready when a line of the log matches it. Without one the
+      program is ready when it runs.
     type: str
   timeout:
-    description: Seconds until it must be ready, or must have ended after SIGTERM. One that is not ready in time is left
-      as it is, for whoever asks what it hangs at before it is stopped.
+    description: Seconds until it must be ready, or must have ended after SIGTERM. One that is not ready in time
+      is left running, so that C(thread_states) can query it before it is stopped.
     type: float
     default: 10
 """
@@ -99,25 +97,25 @@ pid:
   description: Its process id.
   type: int
 command:
-  description: The words that were executed, without those of the sandbox.
+  description: The executed command, without that of the sandbox.
   type: list
 log:
   description: What it has printed so far.
   type: str
 seconds:
-  description: How long it took to get ready.
+  description: Seconds until it was ready.
   type: float
 ended:
-  description: How it went, by name, for those that had been started. C(exit_status) is 128 plus the number of the
-    signal that ended it, or null if nobody could tell; C(crashed) says that it had ended before it was told to;
-    C(log) is everything it printed.
+  description: The result of each stopped program by name. C(exit_status) is 128 plus the number of the signal that
+    ended it, or null if it is unknown; C(crashed) is true if it ended before SIGTERM; C(log) is its output.
   type: dict
 """
 
 LOG_LIMIT = 1024 * 1024
-"""Bytes of a log that are handed back."""
+"""Max bytes of a log that are returned."""
 
-# The shell stays as the parent, for someone has to be told the exit status. Nothing begins whose number nobody knows.
+# The shell stays as the parent, which gets the exit status. The inner shell writes its process id before it becomes the
+# program.
 KEEPER = """\
 sh -c 'echo $$ >"$0.child" && exec "$@"' "$0" "$@" >"$0.log" 2>&1 &
 wait $!
@@ -168,7 +166,7 @@ def _prepare_directory(params: dict[str, Any], base: Path) -> None:
 
 
 def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
-    """Waits for the program's own word that it is ready; returns the log."""
+    """Waits until the program reports that it is ready; returns the log."""
     log_file, exit_file = _file(base, ".log"), _file(base, ".exit")
     pattern = re.compile(module.params["ready"] or "", re.MULTILINE)
     while True:
@@ -217,13 +215,13 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
 
 
 def _program(base: Path) -> Process | None:
-    """The program itself, which the first process in its sandbox has started; that is bwrap's own."""
+    """Returns the program itself, which the first process of its sandbox, bwrap's own, has started."""
     pid = _read_number(_file(base, ".child"))
     return None if pid is None else next(iter(descendants({pid})[1:]), None)
 
 
 def end(base: Path, grace: float) -> dict[str, Any] | None:
-    """Stops a program and says how it went; None if there is none."""
+    """Stops a program and returns its exit status and log; None if it does not exist."""
     pid_file = _file(base, ".pid")
     recorded = read_pid_file(pid_file)
     if recorded is None:
@@ -238,7 +236,7 @@ def end(base: Path, grace: float) -> dict[str, Any] | None:
 
 
 def _terminate(base: Path, process: Process, grace: float) -> None:
-    """SIGTERM, then SIGKILL to the program alone, so that its keeper can write the status."""
+    """Sends SIGTERM, then SIGKILL, to the program alone, so that its parent can write the status."""
     signal_process(process, signal.SIGTERM)
     if not wait_until_gone(process, grace):
         signal_process(process, signal.SIGKILL)

@@ -1,15 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hands the data links of the device under test to the stack, to the kernel, or to nobody.
+"""Assigns the data links of the device under test to the stack, to the kernel, or to neither.
 
-The stack gets a network namespace that holds the links and nothing else, so that
-it reaches nobody but whom the cables lead to.  In there is a TAP device for each
-link, tap0 for the first: several queues, a virtio header in front of each frame,
-and owned by an ordinary user.  Two redirects (tc-mirred(8)) join it to the link in
-both directions.  They work on whole segments, so segmentation and checksum
-offload survive, and take every frame before the kernel's own protocols see it.
+The stack gets a network namespace that holds only the links, so that it reaches only the hosts at their other ends. The
+namespace has a TAP device for each link, tap0 for the first, with several queues and a virtio header in front of each
+frame. An ordinary user owns it. Two redirects (tc-mirred(8)) join it to the link in both directions. They work on whole
+segments, so segmentation and checksum offload survive. They take each frame before the kernel's own protocols see it.
 
-The kernel gets the addresses of both families and forwards between the links.
+The kernel gets addresses of both families and forwards between the links.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ TUN = Path("/dev/net/tun")
 
 
 class DataPath:
-    """The links of one host; every method can be called in any state."""
+    """The data links of one host; every method works in any state."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
@@ -78,14 +76,14 @@ class DataPath:
         self.inside = ["nsenter", f"--net={self.namespace}", "--"]
 
     def run(self, *argv: str, check: bool = True) -> str:
-        """Runs a tool; its complaint becomes the module's."""
+        """Runs a tool; fails the module with its error message."""
         code, out, err = self.module.run_command(list(argv))
         if check and code != 0:
             self.module.fail_json(msg=f"`{' '.join(argv)}` failed: {err.strip() or out.strip()}")
         return str(out)
 
     def check_interfaces(self) -> None:
-        """Refuses a link that is used for something else: it would be cut off."""
+        """Refuses a link that is used for something else, because taking it would cut that off."""
         for link in self.links:
             name = link["interface"]
             code, out, _ = self.module.run_command(["ip", "-j", "address", "show", "dev", name])
@@ -100,7 +98,7 @@ class DataPath:
                     )
 
     def release(self) -> None:
-        """Takes the links back from the kernel."""
+        """Takes the links away from the kernel."""
         for link in self.links:
             name = link["interface"]
             self.run("ip", "address", "flush", "dev", name)
@@ -109,10 +107,10 @@ class DataPath:
                 disabled.write(before[disabled])
 
     def leave_namespace(self) -> None:
-        """Takes the links out of the stack's namespace, which ends with its last program, and its devices with it."""
+        """Moves the links out of the stack's namespace; the namespace and its devices end with its last program."""
         if os.path.ismount(self.namespace):
             for name in (link["interface"] for link in self.links):
-                # One that is not there has come back already.
+                # A link that is not there has been moved already.
                 self.run(*self.inside, "tc", "qdisc", "del", "dev", name, "clsact", check=False)
                 self.run(*self.inside, "ip", "link", "set", "dev", name, "promisc", "off", check=False)
                 self.run(*self.inside, "ip", "link", "set", "dev", name, "netns", str(os.getpid()), check=False)
@@ -121,42 +119,42 @@ class DataPath:
         self.namespace.unlink(missing_ok=True)
 
     def settings(self) -> list[Sysctl]:
-        """What `give_to_kernel` changes of a host."""
+        """Settings of a host that `give_to_kernel` changes."""
         links = [link for link in self.links if "address6" in link]
         names = ("accept_dad", "disable_ipv6")
         return [FORWARDING, *([FORWARDING6] if links else []), *(self.own6(link, n) for link in links for n in names)]
 
     def own6(self, link: dict[str, str], name: str) -> Sysctl:
-        """A setting of IPv6 on an interface."""
+        """The path of an IPv6 setting of an interface."""
         return Sysctl(f"net.ipv6.conf.{link['interface'].replace('.', '/')}.{name}")
 
     def remember(self) -> None:
-        """Keeps what a host had before the first change."""
+        """Saves the host's settings before the first change."""
         if texts(self.memory) is None:
             write_durably(self.memory, json.dumps({str(setting.path): setting.read() for setting in self.settings()}))
 
     def remembered(self) -> dict[Sysctl, str]:
-        """What `remember` kept: settings that this module changes, and their values."""
+        """Returns what `remember` saved: settings that this module changes, and their values."""
         found = {sysctl_of(path): value for path, value in (texts(self.memory) or {}).items()}
         if not all(self.is_own(setting) and re.fullmatch(r"-?[0-9]", value) for setting, value in found.items()):
             raise damaged(self.memory)
         return found
 
     def is_own(self, setting: Sysctl) -> bool:
-        """Whether this module changes such a setting."""
+        """Returns whether this module changes such a setting."""
         return setting in {FORWARDING, FORWARDING6} or OWN6.fullmatch(setting.name) is not None
 
     def restore(self) -> None:
-        """Puts back what `remember` kept."""
+        """Restores what `remember` saved."""
         for setting, value in self.remembered().items():
             setting.write(value)
         forget(self.memory)
 
     def open_to_users(self) -> None:
-        """Lets ordinary users open the TUN device, as udev does; a machine without udev has it for root alone.
+        """Lets ordinary users open the TUN device, as udev does; without udev only root can.
 
-        It gives nobody more than the TAP devices that root made for him: making one takes a capability.
-        It stays so, since another testbed's stack on this machine may be about to open it.
+        Users gain only the TAP devices that root made for them, because making one needs a capability. The permission
+        stays, since another testbed's stack on this machine may be about to open the device.
         """
         try:
             mode = TUN.stat().st_mode
@@ -166,12 +164,12 @@ class DataPath:
             self.module.fail_json(msg=f"{TUN}: {error.strerror}; load the kernel module tun, or pass the device in")
 
     def give_to_stack(self) -> list[str]:
-        """Moves the links into a namespace, makes the TAP devices there and joins them."""
+        """Moves the links into a namespace, makes the TAP devices there and connects them."""
         self.open_to_users()
         with beneath.opened("/", beneath.absolute(self.namespace), os.O_RDONLY | os.O_CREAT):
             pass
         self.run("unshare", f"--net={self.namespace}", "--", "true")
-        # The kernel shall not send anything of its own, neither to the stack nor to the cables.
+        # The kernel must not send anything of its own, neither to the stack nor to the links.
         silent = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
         self.run(*self.inside, "sysctl", "--quiet", "--ignore", "--write", *silent)
         taps = []
@@ -181,7 +179,7 @@ class DataPath:
             words = ["ip", "tuntap", "add", "dev", tap, "mode", "tap", "user", str(self.uid)]
             self.run(*self.inside, *words, "multi_queue", "vnet_hdr")
             self.run(*self.inside, "ip", "link", "set", tap, "mtu", self.mtu(name), "up")
-            # A stack has a hardware address of its own, which a real card would filter.
+            # The stack has its own hardware address, which a real card would filter out.
             self.run(*self.inside, "ip", "link", "set", name, "up", "promisc", "on")
             self.redirect(name, tap)
             self.redirect(tap, name)
@@ -189,24 +187,24 @@ class DataPath:
         return taps
 
     def mtu(self, interface: str) -> str:
-        """The MTU of an interface of the stack's namespace, in bytes."""
+        """Returns the MTU of an interface of the stack's namespace, in bytes."""
         return str(json.loads(self.run(*self.inside, "ip", "-j", "link", "show", "dev", interface))[0]["mtu"])
 
     def redirect(self, source: str, target: str) -> None:
-        """Every frame that comes in at `source` goes out at `target`."""
+        """Redirects every frame received on `source` to the output of `target`."""
         self.run(*self.inside, "tc", "qdisc", "add", "dev", source, "clsact")
         match = ["protocol", "all", "u32", "match", "u32", "0", "0"]
         action = ["action", "mirred", "egress", "redirect", "dev", target]
         self.run(*self.inside, "tc", "filter", "add", "dev", source, "ingress", *match, *action)
 
     def give_to_kernel(self) -> None:
-        """Gives the kernel the addresses and makes it a router."""
+        """Gives the kernel the addresses and enables forwarding."""
         for link in self.links:
             self.run("ip", "address", "add", link["address"], "dev", link["interface"])
             self.run("ip", "link", "set", link["interface"], "up")
             if "address6" in link:
-                # A run does not wait until the kernel is sure of its addresses; it needs one of the link, too, to ask
-                # for neighbours when it forwards.
+                # Duplicate address detection is off, so that a run does not wait for it. Forwarding needs a link-local
+                # address for neighbour discovery.
                 self.own6(link, "accept_dad").write("0")
                 self.own6(link, "disable_ipv6").write("0")
                 self.run("ip", "address", "add", link["address6"], "dev", link["interface"])

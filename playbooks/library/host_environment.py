@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a result depends on besides the code: kernel, CPU, frequency, mitigations, tools.
+"""Reports what a result depends on besides the code: kernel, CPU, frequency, mitigations, tools.
 
-Ansible's own facts take seconds to gather and hold hundreds of things that
-change nothing; these are the ones that explain a difference.
+Ansible's own facts take seconds to gather and have hundreds of entries that do not matter here. These facts can explain
+a difference.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ def _output(argv: list[str]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The first line that each tool says about itself."""
+    """Returns the first line of each tool's version output."""
     lines = {name: _output(argv).strip().splitlines() for name, argv in VERSION_COMMANDS.items()}
     return {name: found[0] for name, found in lines.items() if found}
 
 
 def link_facts(interface: str) -> dict[str, str]:
-    """MTU, driver and offloads of an interface."""
+    """Returns MTU, driver and offloads of an interface."""
     settings = parse_offloads(_output(["ethtool", "-k", interface]))
     driver = re.search(r"^driver: (.*)$", _output(["ethtool", "-i", interface]), re.MULTILINE)
     facts = {"mtu": _read(f"/sys/class/net/{interface}/mtu"), "driver": driver.group(1) if driver else ""}
@@ -99,7 +99,7 @@ def link_facts(interface: str) -> dict[str, str]:
 
 
 def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:
-    """Everything about this host."""
+    """Returns all facts of this host."""
     cpu_info = _read("/proc/cpuinfo")
     model = re.search(r"^model name\s*: (.*)$", cpu_info, re.MULTILINE)
     mitigations = sorted(Path("/sys/devices/system/cpu/vulnerabilities").glob("*"))
@@ -122,10 +122,10 @@ def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:
 
 
 def lacking(kinds: list[str]) -> list[str]:
-    """Tunnels that the kernel does not make, each with what it says to the try and what to do."""
+    """Returns the tunnels that the kernel cannot make, each with the error and what to do."""
     found = []
     for tunnel in map(TUNNELS.__getitem__, kinds):
-        # In a network namespace that ends with the try.
+        # In a network namespace that ends with the attempt.
         made = ["ip", "link", "add", INTERFACE, "type", *tunnel.linux, "remote", "192.0.2.1"]
         done = subprocess.run(["unshare", "--net", "--", *made], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -137,7 +137,7 @@ def lacking(kinds: list[str]) -> list[str]:
 
 
 def problems(module: AnsibleModule) -> list[str]:
-    """What keeps this host from being used, each with what to do."""
+    """Returns why this host cannot be used; each problem with what to do."""
     found = [
         f"{tool} is not installed: install it, or correct PATH"
         for tool in module.params["tools"]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Says whether a host is fit for a run: room on its disks, its data links there, nothing left of another run.
+"""Checks whether a host is fit for a run: disk space, its data links, no remains of another run.
 
-It changes nothing, and a problem is no failure of the module: who asked decides.
+The module changes nothing. A problem does not fail the module; the caller decides what follows from it.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ MEGABYTE = 1 << 20
 
 
 def free_megabytes(directory: Path) -> int:
-    """What is free where a directory is, or will be made."""
+    """Returns the free space where a directory is, or will be made."""
     there = next(place for place in (directory, *directory.parents) if place.exists())
     return shutil.disk_usage(there).free // MEGABYTE
 
 
 def still_running(root: Path, group: str) -> list[str]:
-    """Directories of runs on this host from which something runs."""
+    """Returns the run directories on this host that still have running processes."""
     runs = sorted(root.glob(f"*-{group}"))
     return [run.name for run in runs if any(map(running, [*run.glob("*.pid"), *run.glob("*/*.pid")]))]
 

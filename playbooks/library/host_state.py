@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Records what a run can change of a host's network, and proves later that it is so again.
+"""Records the network settings of a host that a run can change, and checks later that they are the same.
 
-Sysctls that differ at the end are set to what they were, since moving a link between network namespaces gives it those
-of a new one.  Whatever differs then is a failure that names it; the record stays, so that the next try compares again.
+Sysctls that differ at the end are reset, because moving a link between network namespaces gives it the new namespace's
+defaults. Any other difference is a failure that names it. The record stays until a later check finds no difference.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ proven:
 SYSCTL = "sysctl "
 ABSENT = "not there"
 MOST_DIFFERENCES = 20
-"""So many are named in a failure."""
+"""Max number of differences named in a failure."""
 
 
 def state_of(links: Sequence[str], namespace: Path) -> dict[str, str]:
@@ -85,7 +85,7 @@ def state_of(links: Sequence[str], namespace: Path) -> dict[str, str]:
 
 
 def link_state(link: str) -> dict[str, str]:
-    """What can be changed of a link.  Raises SettingError if it is not there."""
+    """Returns the settings of a link that can change. Raises SettingError if the link does not exist."""
     features = offloads(link)
     steered = [setting for name in STEERING for setting in settings_of(f"link.{name}", [link])]
     added = [{**qdisc, "refcnt": 0} for qdisc in qdiscs(link) if qdisc["handle"] != "0:"]
@@ -103,13 +103,13 @@ def link_state(link: str) -> dict[str, str]:
 def _value(setting: Any) -> str:
     try:
         value: str = setting.read()
-    except SettingError:  # a link with one queue to send by has nothing to choose
+    except SettingError:  # a link with one transmit queue has no choice of queue
         return ABSENT
     return value
 
 
 def _addresses(link: str) -> str:
-    """All but those of the link itself, which the kernel makes and takes when it likes."""
+    """Returns the addresses of a link, without link-local ones, which the kernel adds and removes by itself."""
     shown = json.loads(run("ip", "-j", "address", "show", "dev", link))[0]["addr_info"]
     found = [f"{address['local']}/{address['prefixlen']}" for address in shown if address["scope"] != "link"]
     return " ".join(sorted(found)) or "none"
@@ -119,7 +119,7 @@ _KEPT = ("gateway", "prefsrc", "protocol", "metric")
 
 
 def _routes(link: str) -> str:
-    """Those that go by the link, without what comes and goes with the cable."""
+    """Returns the routes of a link, without flags and link-local routes, which depend on the link's carrier."""
     found = []
     for family in ("-4", "-6"):
         for route in json.loads(run("ip", "-j", family, "route", "show", "dev", link) or "[]"):
@@ -129,12 +129,12 @@ def _routes(link: str) -> str:
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Names of what was recorded and is not so now; what is there besides came with a module of the kernel."""
+    """Names of recorded settings that differ now; additional ones came with a kernel module and do not count."""
     return [name for name, value in before.items() if now.get(name, ABSENT) != value]
 
 
 def set_sysctls(names: Sequence[str], before: Mapping[str, str]) -> list[str]:
-    """Sets those of the names that are sysctls to what they were; those that can be."""
+    """Resets those of the names that are sysctls, as far as possible."""
     done = []
     for name in (name.removeprefix(SYSCTL) for name in names if name.startswith(SYSCTL)):
         with contextlib.suppress(SettingError, OSError):
@@ -144,7 +144,10 @@ def set_sysctls(names: Sequence[str], before: Mapping[str, str]) -> list[str]:
 
 
 def recorded(record: Path) -> dict[str, str] | None:
-    """What a record says, None if there is none.  Raises ValueError with what to do for one that says nothing."""
+    """Returns the contents of a record, None if there is none.
+
+    Raises ValueError, with what to do, for a damaged one.
+    """
     before: dict[str, str] | None = texts(record)
     if before is not None and not all(map(_is_recorded, before, before.values())):
         raise damaged(record)
@@ -152,14 +155,14 @@ def recorded(record: Path) -> dict[str, str] | None:
 
 
 def _is_recorded(name: str, value: str) -> bool:
-    """Whether `state_of` could have made such an entry."""
+    """Returns whether `state_of` could have made such an entry."""
     if name.startswith(SYSCTL):
         return re.fullmatch(SYSCTL_NAME, name[len(SYSCTL) :], re.ASCII) is not None
     return name.isascii() and name.isprintable() and len(name) < 200 and len(value) < 65_536
 
 
 def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
-    """Compares with the record and ends it.  Fails the module if something differs."""
+    """Compares with the record and removes it. Fails the module if something differs."""
     before = recorded(record)
     if before is None:
         return {"changed": False, "proven": False, "put_back": []}

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the network of a Linux host what a variant says, and no more than that.
+"""Sets the network knobs of a Linux host to the values of a variant, and resets all others.
 
-What a variant before has set and this one does not is put back to what it was before anybody set it; a file remembers
-that, written before anything is changed.  So a variant without knobs undoes everything, whoever was killed when.
+A knob that an earlier variant set and this one does not is reset to its value before the first change. A file records
+those values; it is written before anything is changed. So a variant without knobs undoes all changes, even if an
+earlier module was killed.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 class Host:
-    """The settings of this host; without `dry` nothing is written, but `changed` tells whether something would be."""
+    """Applies the settings to this host; with `dry` it writes nothing, and `changed` reports whether it would."""
 
     def __init__(self, memory: Memory, machine: str, *, dry: bool) -> None:
         self.memory = memory
@@ -66,7 +67,7 @@ class Host:
         self.changed = False
 
     def apply(self, wanted: Mapping[Setting, str]) -> None:
-        """Puts back what is not wanted and sets what is.  Raises SettingError."""
+        """Resets the settings that are not wanted and sets the others. Raises SettingError."""
         self.put_back([change for change in self.memory.changes if change.setting not in wanted])
         known = {change.setting for change in self.memory.changes}
         new = [Change(setting, setting.read()) for setting in wanted if setting not in known]
@@ -81,9 +82,10 @@ class Host:
             self.check(wanted)
 
     def put_back(self, changes: Sequence[Change]) -> None:
-        """Makes settings what they were, the latest first.
+        """Resets settings to their old values, the latest change first.
 
-        Twice, as one may keep another from changing.  Those of a link that has gone have gone with it.
+        It goes through them twice, because one setting may prevent another from changing. The settings of a link that
+        is gone need no reset.
         """
         for _ in range(2):
             for change in reversed(changes):
@@ -98,7 +100,7 @@ class Host:
             self.memory.keep([change for change in self.memory.changes if change not in changes])
 
     def make(self, setting: Setting, value: str) -> None:
-        """Sets what is not so already."""
+        """Sets the settings that differ."""
         if setting.read() == setting.canonical(value):
             return
         self.changed = True
@@ -107,13 +109,13 @@ class Host:
                 setting.write(value)
 
     def check(self, wanted: Mapping[Setting, str]) -> None:
-        """Raises SettingError if a setting is not what was asked for: some keep others from being so."""
+        """Raises SettingError if a setting does not have the wanted value: some settings change others."""
         if wrong := list(_different({setting: setting.canonical(value) for setting, value in wanted.items()})):
             raise SettingError(f"{'; '.join(wrong)}: the kernel or another knob of the variant keeps it so")
 
 
 def _different(wanted: Mapping[Setting, str]) -> Iterator[str]:
-    """In words, what is there and not as wanted, by what `read` says."""
+    """Describes the difference between the wanted values and those that `read` returns."""
     for setting, value in wanted.items():
         with contextlib.suppress(SettingError):
             if (now := setting.read()) != value:
@@ -122,7 +124,7 @@ def _different(wanted: Mapping[Setting, str]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _permission(setting: Setting, value: str, machine: str) -> Iterator[None]:
-    """A congestion control is allowed for the moment, where this host is a namespace that may not choose any."""
+    """Allows a congestion control temporarily where this host is a namespace that may not choose any."""
     chosen = setting.name == "net.ipv4.tcp_congestion_control" and value in OFFERED.read_text(encoding="ascii").split()
     if not (machine and chosen):
         yield
@@ -135,12 +137,12 @@ def _permission(setting: Setting, value: str, machine: str) -> Iterator[None]:
 
 
 def wanted_settings(knobs: Mapping[str, str], links: Sequence[str]) -> dict[Setting, str]:
-    """Each setting of the knobs, which are names without the host, with its value."""
+    """Returns each setting of the knobs, whose names are without the host, with its value."""
     return {setting: value for knob, value in knobs.items() for setting in settings_of(knob, links)}
 
 
 def effective(knobs: Mapping[str, str], roles: Sequence[str], links: Sequence[str]) -> dict[str, str]:
-    """What holds, by the names of a plan."""
+    """Returns the effective values, by the names of a plan."""
     prefix = "" if "dut" in roles else f"{roles[0]}."
     told = {prefix + knob: value for knob in link_knobs() if (value := _shown(knob, links))}
     if "dut" in roles:
@@ -149,7 +151,7 @@ def effective(knobs: Mapping[str, str], roles: Sequence[str], links: Sequence[st
 
 
 def _shown(knob: str, links: Sequence[str]) -> str:
-    """The values of a knob of data links, each once; empty where they have no such setting."""
+    """Returns the values of a knob of data links, each once; empty where they have no such setting."""
     try:
         return " ".join(dict.fromkeys(setting.read() for setting in settings_of(knob, links)))
     except SettingError:

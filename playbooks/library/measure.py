@@ -1,18 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Takes the samples of a boot: all of them, test by test, each told to the controller as soon as it is there.
+"""Takes all samples of a boot, test by test, and reports each to the controller as soon as it is complete.
 
-A sample is one run of a command: pinned, under a time limit of its own, and
-killed with everything it started when the limit is over or when the controller
-has gone away.  A command that was told to come again, because its server is not
-done with the one before, comes again.  Each is in a sandbox of its own.  Before and after each sample the host
-is looked at: what has disturbed it comes with it, and one that something foreign
-disturbed is void and taken again.
+A sample is one run of a command: pinned to CPUs, in a sandbox of its own, with a time limit. It is killed with
+everything it started when the time is up or the controller disconnects. If the server is still busy with the command
+before, the command is repeated. The host is observed before and after each sample, and the sample carries what
+disturbed it. A sample that was disturbed from outside is void and is taken again.
 
-What is told is a line of JSON after a record separator (RFC 7464) on standard
-output, which `playbooks/tell` keeps from Ansible.  It never fails because a
-command fails; but a measurement with a sample that failed is the last one here,
-as whoever serves may be dead.
+A report is a line of JSON after a record separator (RFC 7464) on standard output, which `playbooks/report` keeps from
+Ansible. The module never fails because a command fails. But a measurement with a failed sample is the last one here,
+because the server may be dead.
 """
 
 from __future__ import annotations
@@ -37,13 +34,13 @@ from ansible.module_utils.supervision import ControllerGoneError, run_once
 
 DOCUMENTATION = """
 module: measure
-short_description: take samples and tell each at once
+short_description: take samples and report each at once
 options:
   measurements:
-    description: "In this order. Of each C(test), its name; C(argv), the command, a list of words; C(samples), how many
-      count; and perhaps C(discard), how many of warm-up come before (0); C(voids_allowed), how many void ones are taken
-      again (0); C(busy), text in the output of a command that was told to come again; C(patience), seconds for which it
-      does (0), then its last answer stands."
+    description: "The measurements in order. Each has C(test), its name; C(argv), the command, a list of words; and
+      C(samples), the number of samples that count. Optional are C(discard), the number of warm-up samples before (0);
+      C(voids_allowed), the max number of void samples that are repeated (0); C(busy), text in the output of a command
+      that a busy server refused; C(patience), the max seconds for which it is repeated (0)."
     type: list
     elements: dict
     required: true
@@ -52,7 +49,7 @@ options:
     type: float
     required: true
   limits:
-    description: The gates that are on, by their names in module_utils/gates.py, and what is above voids.
+    description: The limits of the enabled gates, by their names in module_utils/gates.py.
     type: dict
     default: {}
   cpus:
@@ -74,45 +71,46 @@ options:
     type: dict
     default: {}
   pid_directory:
-    description: Where a pid file lies as long as a command runs, and the best speed of the CPUs as long as the run.
+    description: The directory of the pid file of a running command, and of the best speed of the CPUs during the run.
     type: path
     required: true
   interfaces:
-    description: The data links of this host, to look at.
+    description: The observed data links of this host.
     type: list
     elements: str
     default: []
   own:
-    description: A pattern of the pid files of what else belongs to the run, such as a server.
+    description: A pattern of the pid files of other processes of the run, such as a server.
     type: str
     default: ""
 """
 
 RETURN = """
 well:
-  description: Whether each sample went well; after a test with one that did not nothing is measured.
+  description: Whether all samples succeeded; after a test with a failed sample nothing is measured.
   type: bool
   returned: always
-told:
-  description: "On the way, when a measurement begins and with each sample: C(test), C(left), how many samples are to
-    come, and C(sample) with C(rc) (negative is the number of the signal that ended it), C(stdout), C(stderr),
-    C(started) (seconds since 1970), C(seconds), C(timed_out), C(refused), how often it was told to come again before,
-    C(gauges), by the names of UNITS in module_utils/gauges.py, and C(void), why it is, or an empty text."
+reports:
+  description: "Reports at the start of a measurement and after each sample. Each has C(test), C(left), the number of
+    remaining samples, and C(sample). A sample has C(rc) (negative is the number of the signal that ended it),
+    C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds), C(timed_out), C(refused), the number of
+    refusals by a busy server, C(gauges), by the names of UNITS in module_utils/gauges.py, and C(void), the reason
+    or an empty text."
 """
 
 PAUSE_SECONDS = 0.2
-"""Before a command comes again."""
+"""Seconds before a command is repeated."""
 RECORD_SEPARATOR = "\x1e"
 
 
-def tell(**values: Any) -> None:
-    """A line to the controller, now."""
+def report(**values: Any) -> None:
+    """Sends a line to the controller, unbuffered."""
     sys.stdout.write(f"{RECORD_SEPARATOR}{json.dumps(values)}\n")
     sys.stdout.flush()
 
 
 def run_patiently(argv: list[str], busy: str, patience: float, settings: dict[str, Any]) -> dict[str, Any]:
-    """Runs a command until its answer has no text that says `busy`, or for `patience` seconds and once at least."""
+    """Runs a command until its output does not contain `busy`, for at most `patience` seconds, at least once."""
     deadline = time.monotonic() + patience
     refused = 0
     while True:
@@ -124,7 +122,7 @@ def run_patiently(argv: list[str], busy: str, patience: float, settings: dict[st
 
 
 class Sampler:
-    """Takes samples on this host; the end of one is the beginning of the next, so one look is for both."""
+    """Takes samples on this host; the end of one is the start of the next, so they share an observation."""
 
     def __init__(self, params: dict[str, Any]) -> None:
         self.params = params
@@ -132,25 +130,25 @@ class Sampler:
         self.observer = _observer(params)
 
     def measure(self, measurement: dict[str, Any]) -> bool:
-        """Takes all samples of one test and tells them; returns whether each of them went well."""
+        """Takes and reports all samples of one test; returns whether all of them succeeded."""
         test, argv = measurement["test"], measurement["argv"]
         busy, patience = measurement["busy"], measurement["patience"]
         taking = Taking(
             measurement["samples"], measurement["discard"], self.params["limits"], measurement["voids_allowed"]
         )
-        tell(test=test, left=taking.left)
+        report(test=test, left=taking.left)
         before = self.observer.look()
         while taking.left:
             sample = run_patiently(self.words(argv), busy, patience, self.settings)
             after = self.observer.look()
             sample["gauges"] = between(before, after)
             sample["void"] = taking.judge(sample)
-            tell(test=test, left=taking.left, sample=sample)
+            report(test=test, left=taking.left, sample=sample)
             before = after
         return not taking.failed
 
     def words(self, argv: list[str]) -> list[str]:
-        """The command in its sandbox."""
+        """Returns the command in its sandbox."""
         box = Sandbox(
             self.params["uid"], reads=self.params["reads"], network="host", environment=self.params["environment"]
         )
@@ -167,7 +165,7 @@ def _observer(params: dict[str, Any]) -> Observer:
 
 
 def measure_all(params: dict[str, Any]) -> bool:
-    """Measures in order until one has failed; returns whether none has."""
+    """Measures in order until one fails; returns whether none did."""
     if params["cpus"]:
         os.sched_setaffinity(0, params["cpus"])
     sampler = Sampler(params)

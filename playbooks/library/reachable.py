@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Waits until a server answers over the data link.
 
-A booted target has a new hardware address, so what this host remembers of the
-old one is forgotten first.
+A booted target has a new hardware address, so the old neighbour entry is deleted first.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ seconds:
 
 
 def connects(address: str, port: int) -> bool:
-    """Whether a TCP connection is accepted within a second."""
+    """Returns whether a TCP connection is accepted within a second."""
     try:
         socket.create_connection((address, port), timeout=1).close()
     except OSError:
@@ -53,7 +52,7 @@ def connects(address: str, port: int) -> bool:
 
 
 def answers_ping(module: AnsibleModule, address: str) -> bool:
-    """Whether one ICMP echo is answered within a second."""
+    """Returns whether an ICMP echo gets a reply within a second."""
     code, _, _ = module.run_command(["ping", "-n", "-q", "-c", "1", "-W", "1", address])
     return bool(code == 0)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The directory of a run on a host: makes it, or ends all that came from it and removes it.
+"""Makes the directory of a run on a host, or ends all processes of the run and removes it.
 
-Everything that a run starts leaves a pid file somewhere in the directory, so
-removing a run also works when the play that started something has crashed.
+Everything that a run starts has a pid file somewhere in the directory, so a run can be removed even if the play that
+started something has crashed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ stopped:
 
 
 def require_own(root: Path) -> None:
-    """Refuses a directory into which, or into one above which, another user could have put something."""
+    """Refuses a directory that another user could write to, at any level of its path."""
     root.mkdir(mode=0o755, parents=True, exist_ok=True)
     for directory in (root, *root.parents):
         status = directory.lstat()
@@ -57,9 +57,9 @@ def require_own(root: Path) -> None:
 
 
 def remove(directory: Path) -> list[str]:
-    """Stops what runs and deletes the tree; returns the pid files of what was stopped.
+    """Stops the processes of the run and deletes the tree; returns the pid files of the stopped ones.
 
-    Nothing is looked for in the directories of programs: a pid file there could name any process of the host.
+    The directories that programs can write to are not searched: a pid file there could name any process of the host.
     """
     pid_files = sorted([*directory.glob("*.pid"), *directory.glob("*/*.pid")])
     stopped = [str(path) for path in pid_files if stop(path, grace=1)]

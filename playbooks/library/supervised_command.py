@@ -1,12 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs commands one after the other and keeps what each says.
+"""Runs commands one after the other and returns the output of each.
 
-Each is under a time limit of its own, and killed with everything it started when
-the limit is over or when the controller has gone away.  It never fails because a
-command fails; what that means is the business of the caller, who gets status and
-output of every one.  Each is in a sandbox of its own, but for those that ask the
-kernel for its counters, which root runs.
+Each has a time limit, and is killed with everything it started when the time is up or the controller disconnects. The
+module never fails because a command fails: the caller gets status and output of each and decides. Each runs in a
+sandbox of its own, except those that read the kernel's counters, which root runs.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ results:
 
 
 def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
-    """Runs every command and returns what RETURN describes."""
+    """Runs every command and returns the documented result."""
     directory = params["pid_directory"] or tempfile.gettempdir()
     return [
         run_once(_words(argv, params), timeout=params["timeout"], directory="/", pid_directory=directory)

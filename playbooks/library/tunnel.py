@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes this host's end of a tunnel between left and the device under test, or takes it away.
+"""Makes this host's end of a tunnel between left and the device under test, or removes it.
 
-The interface is an ordinary one of Linux's, bound to the first data link. Its MTU is what the link leaves for packets
-inside, so nothing that fits into the tunnel needs a fragment outside. It is made anew whenever it is asked for, since
-its link may have got another MTU.
+The interface is an ordinary Linux interface, bound to the first data link. Its MTU is the link's less the outer
+headers, so that no packet that fits into the tunnel is fragmented outside. It is made anew at each call, because the
+MTU of its link may have changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def make(tunnel: Tunnel, params: dict[str, Any]) -> int:
     mtu: int = int(Mtu("mtu", params["link"]).read()) - tunnel.overhead
     ends = ["local", params["ours"], "remote", params["theirs"], "ttl", "64", "dev", params["link"]]
     run("ip", "link", "add", INTERFACE, "mtu", str(mtu), "type", *tunnel.linux, *ends)
-    # No address is made up, and no router asked for.
+    # No address is configured automatically, and no router is solicited.
     run("ip", "link", "set", INTERFACE, "addrgenmode", "none")
     run("ip", "address", "add", tunnel.address(params["role"]), "dev", INTERFACE)
     settings = [Sysctl(f"net.ipv6.conf.{INTERFACE}.{name}") for name in ("accept_ra", "disable_ipv6")]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files below a directory, opened so that no name leads out of it: no symbolic link, no `..`, no absolute path.
+"""Opens files below a directory so that no name leads out of it: no symbolic link, no `..`, no absolute path.
 
 Each directory on the way is opened relative to the one before and never through a link (openat(2), O_NOFOLLOW), as
-openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS.  What is checked is what is opened, so that nobody can
-exchange a directory in between.  The walk needs no newer kernel than Python does.
+openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. What is checked is what is opened, so a directory
+exchanged in between has no effect. The walk works on every kernel that Python supports.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def directory(root: str | Path, relative: str | Path = "", *, make: bool = False) -> Iterator[int]:
-    """A descriptor of a directory `relative` to `root`; `make` makes those that are missing, for root alone to change.
+    """Returns a descriptor of a directory `relative` to `root`; `make` makes missing ones, writable by root alone.
 
-    `root` itself may be reached by links: the caller knows it.  Raises OSError, with ELOOP for a name that leads out.
+    `root` itself may be reached by links: the caller chose it. Raises OSError, with ELOOP for a name that leads out.
     """
     parts = _parts(relative)
     descriptor = os.open(root, _DIRECTORY & ~os.O_NOFOLLOW)
@@ -41,7 +41,7 @@ def directory(root: str | Path, relative: str | Path = "", *, make: bool = False
 
 
 def _parts(relative: str | Path) -> list[str]:
-    """The names in a relative path, each of which is one."""
+    """Returns the parts of a relative path; each is a plain name."""
     words = str(relative)
     parts = words.split("/") if words else []
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
@@ -51,11 +51,11 @@ def _parts(relative: str | Path) -> list[str]:
 
 @contextmanager
 def opened(root: str | Path, relative: str | Path, flags: int, mode: int = 0o644) -> Iterator[int]:
-    """A descriptor of the regular file `relative` to `root`.  Raises OSError."""
+    """Returns a descriptor of the regular file `relative` to `root`. Raises OSError."""
     above, _, name = str(relative).rpartition("/")
     _parts(name)
     with directory(root, above) as descriptor:
-        safe = flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not hold this program up
+        safe = flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a FIFO must not block
         file = os.open(name, safe, mode, dir_fd=descriptor)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -66,7 +66,7 @@ def opened(root: str | Path, relative: str | Path, flags: int, mode: int = 0o644
 
 
 def read_text(root: str | Path, relative: str | Path, most: int = 16 * 1024 * 1024) -> str:
-    """The text of a file of at most `most` bytes.  Raises OSError."""
+    """Returns the text of a file of at most `most` bytes. Raises OSError."""
     content = b""
     with opened(root, relative, os.O_RDONLY) as descriptor:
         # In steps, because the kernel allocates a buffer of the requested size for a setting.
@@ -78,16 +78,16 @@ def read_text(root: str | Path, relative: str | Path, most: int = 16 * 1024 * 10
 
 
 def write_text(root: str | Path, relative: str | Path, content: str, *, make: bool = False) -> None:
-    """Writes a file in one go; with `make` it may be a new one.  Raises OSError."""
+    """Writes a file in one write; with `make` it may be a new one. Raises OSError."""
     flags = os.O_WRONLY | (os.O_CREAT | os.O_TRUNC if make else 0)
     with opened(root, relative, flags) as descriptor:
         data = content.encode()
-        if os.write(descriptor, data) != len(data):  # a setting of the kernel takes all of a write or nothing
+        if os.write(descriptor, data) != len(data):  # a sysctl takes a whole write or nothing
             raise OSError(errno.EIO, "written in part", str(relative))
 
 
 def identity(path: str | Path) -> str:
-    """Device and inode of an absolute path to which no link leads, "none" of one that is not there.  Raises OSError."""
+    """Returns device and inode of an absolute path without links, "none" if it does not exist. Raises OSError."""
     parts = _parts(absolute(path))
     try:
         with directory("/", "/".join(parts[:-1])) as above:
@@ -100,12 +100,12 @@ def identity(path: str | Path) -> str:
 
 
 def require_no_links(path: str | Path) -> None:
-    """Raises OSError if an absolute path leads through a symbolic link, or ends in one; it need not be there."""
+    """Raises OSError if an absolute path contains a symbolic link, also at its end; it need not exist."""
     identity(path)
 
 
 def absolute(path: str | Path) -> str:
-    """An absolute path as one relative to /, for a file that no link at all may lead to.  Raises OSError."""
+    """Makes an absolute path relative to /, for a file to which no link may lead. Raises OSError."""
     words = str(path)
     if not words.startswith("/"):
         raise OSError(errno.ELOOP, "not an absolute path", words)

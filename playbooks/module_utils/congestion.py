@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Congestion controls that a network namespace may choose.
+"""Temporary permission for a network namespace to choose its congestion control.
 
-Only the first network namespace of a machine may choose any; the others take what the machine allows to everybody
-(tcp_allowed_congestion_control, tcp(7)).  So one is allowed for the moment in which a namespace chooses it.
+Only the first network namespace of a machine may choose any; the others may choose those that the machine allows to all
+namespaces (tcp_allowed_congestion_control, tcp(7)). So the module allows one for the moment in which a namespace
+chooses it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 KEPT = Path("/run/perfweb/allowed_congestion_control")
-"""What the machine allowed before, while it is made to allow more."""
+"""The file with the machine's list as it was before the change."""
 _SYSCTL = "net.ipv4.tcp_allowed_congestion_control"
 
 
 @contextmanager
 def allowed(name: str, machine: str = "") -> Iterator[None]:
-    """As long as it lasts every namespace of this machine may choose that congestion control.
+    """A context in which every namespace of this machine may choose that congestion control.
 
-    `machine` is a file that is the machine's first namespace, for who is in another one.  Raises OSError where it
-    cannot be allowed, such as in a container.
+    `machine` is the file of the machine's first namespace, for a caller in another one. Raises OSError where the list
+    cannot be changed, for example in a container.
     """
     with _alone(machine):
         before = _sysctl(machine, "-n", _SYSCTL).strip()
@@ -40,7 +41,7 @@ def allowed(name: str, machine: str = "") -> Iterator[None]:
 
 
 def put_back(machine: str = "") -> None:
-    """Undoes what somebody has left who was killed while a congestion control was allowed."""
+    """Restores the list after a process was killed in the context."""
     if KEPT.exists():
         with _alone(machine):
             pass
@@ -48,7 +49,7 @@ def put_back(machine: str = "") -> None:
 
 @contextmanager
 def _alone(machine: str) -> Iterator[None]:
-    """One at a time, since there is one list for all namespaces."""
+    """Lets one process at a time change the list, because all namespaces share it."""
     KEPT.parent.mkdir(mode=0o755, exist_ok=True)
     with KEPT.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -57,9 +58,9 @@ def _alone(machine: str) -> Iterator[None]:
 
 
 def _put_back(machine: str) -> None:
-    # Whoever was killed before the file was complete had changed nothing yet.
+    # An incomplete file means that its writer was killed before it changed anything.
     if KEPT.exists():
-        # It is written through sysctl(8) as root: nothing but names passes.
+        # Root writes it through sysctl(8), so only names are accepted.
         before = KEPT.read_text(encoding="ascii", errors="replace").strip()
         if before and re.fullmatch(r"[a-z0-9_]{1,15}( [a-z0-9_]{1,15})*", before) is not None:
             _allow(machine, before)
@@ -71,7 +72,7 @@ def _allow(machine: str, names: str) -> None:
 
 
 def _sysctl(machine: str, *words: str) -> str:
-    """What sysctl(8) says in the machine's first namespace."""
+    """Runs sysctl(8) in the machine's first namespace and returns its output."""
     enter = ["nsenter", f"--net={machine}", "--"] if machine else []
     done = subprocess.run([*enter, "sysctl", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:

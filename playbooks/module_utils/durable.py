@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that are there with all they hold, or not at all, also after a crash of the host: tests crash kernels."""
+"""Writes files that are complete or absent even after a crash of the host, because tests crash kernels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from . import beneath
 
 
 def write_durably(path: Path, text: str) -> None:
-    """Puts a file in the place of the one there is, and waits until both its text and its name are on the disk.
+    """Replaces a file, and waits until its text and its name are on the disk.
 
-    Without the first of them a name can outlive its text (fsync(2)).  No link may lead there.  Raises OSError.
+    Without syncing the text first, a name can be there without its text (fsync(2)). The path must have no links. Raises
+    OSError.
     """
     above, _, name = beneath.absolute(path).rpartition("/")
     new = f"{name}.new"
@@ -22,7 +23,7 @@ def write_durably(path: Path, text: str) -> None:
             file.write(text)
         os.fsync(descriptor)
         os.replace(new, name, src_dir_fd=directory, dst_dir_fd=directory)
-    # A descriptor of a path alone (O_PATH) cannot be synchronised.
+    # A descriptor opened with O_PATH cannot be synchronised.
     whole = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(whole)

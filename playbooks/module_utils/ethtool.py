@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The counters of a network driver, as `ethtool -S` shows them, without starting it.
+"""Reads the counters of a network driver, as `ethtool -S` shows them, without starting that program.
 
-They come through ioctl(2) SIOCETHTOOL; numbers and layouts are those of Linux's include/uapi/linux/ethtool.h.
+They come from ioctl(2) SIOCETHTOOL; numbers and layouts are those of Linux's include/uapi/linux/ethtool.h.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _GSSET_INFO, _GSTRINGS, _GSTATS = 0x37, 0x1B, 0x1D
 _ETH_SS_STATS = 1
 _NAME_BYTES, _NUMBER_BYTES = 32, 8
 _SPARE = 64
-"""Counters for which there is room beyond those that were announced, should a driver get more in between."""
+"""Room for counters beyond the reported number, in case the driver gets more in between."""
 
 _PAUSE = re.compile(r"pause|x(on|off)(_|$)", re.IGNORECASE)
 
 
 def driver_counters(interface: str) -> dict[str, int]:
-    """The counters by the driver's names for them; none of a driver without, or without such an interface."""
+    """Returns the counters by the driver's names; empty for a driver without counters or a missing interface."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             known = _ask(control, interface, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _ETH_SS_STATS, 0), 0)
@@ -42,16 +42,16 @@ def driver_counters(interface: str) -> dict[str, int]:
 
 
 def pause_frames(interface: str) -> int | None:
-    """How many pause frames (IEEE 802.3x) it has seen, None of a driver that does not count them.
+    """Returns the number of received pause frames (IEEE 802.3x), None if the driver does not count them.
 
-    Drivers have names of their own for them: rx_pause, tx_flow_control_xoff, and so on.
+    Drivers name these counters differently: rx_pause, tx_flow_control_xoff, and so on.
     """
     found = [count for name, count in driver_counters(interface).items() if _PAUSE.search(name)]
     return sum(found) if found else None
 
 
 def _ask(control: socket.socket, interface: str, request: bytes, room: int) -> bytes:
-    """The answer to a request, which the kernel writes over and behind it."""
+    """Returns the kernel's response to a request, which replaces and extends the request's buffer."""
     buffer = ctypes.create_string_buffer(request, len(request) + room)
     fcntl.ioctl(control, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), ctypes.addressof(buffer)))
     return buffer.raw

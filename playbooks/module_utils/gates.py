@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Validity gates: what makes a sample void, in which words, and how many are taken again.
+"""Validity gates: what makes a sample void, the texts of the reasons, and how many samples are repeated.
 
-A gate looks at one gauge of a sample, which the host measured around it (module_utils/gauges.py). Where it fires the
-sample is kept with the reason and enters no statistics, and another one is taken at once: the host judges its samples
+A gate tests one gauge of a sample, which the host measured around it (module_utils/gauges.py). If it fires, the sample
+is kept with the reason but enters no statistics, and another one is taken at once. So the host judges its samples
 itself, by the limits of the plan.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 Gauges = Mapping[str, float | str]
 Limits = Mapping[str, float]
-"""By the name of a gate: what is above voids. Gates that are not there are off."""
+"""The limits by the name of a gate; a sample above one is void. Missing gates are off."""
 
 
 def _itself(now: float | str, _: float | str) -> float:
@@ -33,9 +33,9 @@ def _shifted(now: float | str, first: float | str) -> float:
 class Gate:
     """One rule.
 
-    `value` makes of the gauge, and of that of the first sample of the measurement, the number that must not be above
-    the limit. `limit` is that of plans that say nothing, None where the gate is off then, and `why` the reason for it.
-    `words` say what was seen, with {value}, the same as {percent}, {now}, {first} and {program}.
+    `value` computes the tested number from the gauge, and from the same gauge of the measurement's first sample.
+    `limit` is the default of plans, None if the gate is off by default, and `why` the reason for it. `words` is the
+    message, with {value}, the same as {percent}, {now}, {first} and {program}.
     """
 
     name: str
@@ -90,7 +90,7 @@ GATES = (
     Gate(
         "pauses", "pause_frames", _itself, None,
         "the data links saw {value:.0f} pause frames",
-        "off: they are how a card whose host is slower than the link says so",
+        "off: a card sends them when its host is slower than the link",
     ),
     Gate(
         "frequency", "frequency", _shifted, None,
@@ -106,13 +106,13 @@ GATES = (
 BY_NAME = {gate.name: gate for gate in GATES}
 DEFAULT_LIMITS: Limits = {gate.name: gate.limit for gate in GATES if gate.limit is not None}
 SHARES = ("steal", "slowdown", "frequency")
-"""Gates whose limit is a share, 0.05 for 5 %."""
+"""Gates whose limit is a share, for example 0.05 for 5 %."""
 
 
 def judge(gauges: Gauges, first: Gauges, limits: Limits) -> str:
-    """Why a sample is void, or an empty text; `first` are the gauges of the first sample of the same measurement.
+    """Returns why a sample is void, or an empty text; `first` are the gauges of the measurement's first sample.
 
-    What is compared with how it was at first is compared with those. A gauge that a host does not have fires nothing.
+    Some gates compare with `first`. A gauge that a host does not have fires no gate.
     """
     return "; ".join(_fired(gauges, first, limits))
 
@@ -140,10 +140,10 @@ def _reason(gate: Gate, value: float, limit: float, compared: Gauges, gauges: Ga
 
 
 class Taking:
-    """The samples of one measurement, one after the other: `discard` of warm-up, then `samples` that count.
+    """Counts the samples of one measurement: `discard` of warm-up, then `samples` that count.
 
-    Warm-up is never void, because it enters no statistics anyhow, and neither is what failed: a gate excuses nothing.
-    For each void sample another one is taken at the end, `allowed` of them at most.
+    A warm-up sample is never void, because it enters no statistics. A failed sample is not void either: a gate excuses
+    no failure. Each void sample is replaced by another one at the end, `allowed` of them at most.
     """
 
     def __init__(self, samples: int, discard: int, limits: Limits, allowed: int) -> None:
@@ -155,7 +155,7 @@ class Taking:
         self._first: Gauges | None = None
 
     def judge(self, sample: Mapping[str, Any]) -> str:
-        """Why the sample that was just taken is void, or an empty text; `left` and `failed` are true of it then."""
+        """Returns why the last sample is void, or an empty text, and updates `left` and `failed`."""
         gauges = sample.get("gauges", {})
         self._first = gauges if self._first is None else self._first
         went_well = sample["rc"] == 0 and not sample["timed_out"]

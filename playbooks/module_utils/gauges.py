@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What may have disturbed a sample: looks at /proc and /sys before and after it, and what lies between two looks.
+"""Gauges of what may have disturbed a sample: differences of /proc and /sys between two observations.
 
-Nothing is started for a look, which takes some milliseconds, and 50 more if the CPUs' speed is tried. What a host does
-not have (a temperature, a driver's counters of pause frames) is missing among its gauges, never zero.
+An observation starts no process and takes some milliseconds, and 50 more if the CPUs' speed is measured. What a host
+does not have (a temperature, a driver's counters of pause frames) is missing among its gauges, never zero.
 
-What counts is what happens on the CPUs that the run may use: those that its processes are pinned to. Whose time it was
-is told process by process, for each by the CPU where it ran last. The time of processes that have ended is that of
-their parents, who waited for them (proc_pid_stat(5), cutime and cstime), so that a compiler's thousand short ones are
-seen, too. Processes of other containers are not; their time is in `busy`.
+Only the CPUs that the run may use count: those that its processes are pinned to. CPU time is attributed to processes,
+each to the CPU where it ran last. The time of an ended process belongs to the parent that waited for it
+(proc_pid_stat(5), cutime and cstime), so that a compiler's many short processes are counted, too. Processes of other
+containers are not visible; their time is in `busy`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ UNITS = {
     "clocksource": "",
     "congestion_control": "",
 }
-"""Every gauge with its unit, none for a number of times and for a name. docs/reference/data.md says what each means."""
+"""Every gauge with its unit; an empty unit for a count and for a name. docs/reference/data.md explains each."""
 
 CPU_DIRECTORY = "/sys/devices/system/cpu"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD of Linux's include/linux/sched.h
 _USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ, _STEAL = 0, 1, 2, 5, 6, 7  # places in a line `cpu` of /proc/stat, proc_stat(5)
 _BUSY = (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ)
-_WITHOUT_GUESTS = 8  # their time is in that of users already
+_WITHOUT_GUESTS = 8  # their time is part of the users' time already
 
 _COUNTED = {
     ("Tcp:", "RetransSegs"): "retransmits",
@@ -62,12 +62,12 @@ _COUNTED = {
     ("Udp:", "InErrors"): "udp_errors",
     ("Udp:", "SndbufErrors"): "udp_errors",
 }
-"""Counters of /proc/net/snmp and /proc/net/netstat, by group and name."""
+"""Returns the counters of /proc/net/snmp and /proc/net/netstat, by group and name."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """A process, with the clock ticks that it and its children that have ended have used since they began."""
+    """A process, with the clock ticks that it and its ended children have used since their start."""
 
     name: str
     parent: int
@@ -78,10 +78,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at a time: `counts` only ever grow, `state` is what it was just then.
+    """One observation: `counts` only grow, `state` are momentary values.
 
-    `times` are those of each CPU by their use, in ticks, and `cpus` those that the run may use; `own` are the seconds
-    that it has used, and `foreign` the processes that are neither its nor the kernel's.
+    `times` are the ticks of each CPU by use, and `cpus` those that the run may use; `own` are the seconds that the run
+    has used, and `foreign` the processes that belong neither to the run nor to the kernel.
     """
 
     at: float
@@ -94,12 +94,12 @@ class Look:
 
 
 class Observer:
-    """Looks at the host that it is on.
+    """Observes the host that it runs on.
 
-    `interfaces` are the data links; those that are in another network namespace are passed over. `cpus` are those whose
-    frequency counts, all if there is none. `own` are numbers of processes and sessions that are the run's, as is all
-    that they started; so are this process and the children it waited for. `pause_frames` asks the driver of an
-    interface, and `slowdown` how much of their best speed the CPUs of the run have lost, if that is wanted.
+    `interfaces` are the data links; those in another network namespace are left out. `cpus` are those whose frequency
+    counts, all if empty. `own` are ids of processes and sessions of the run; their descendants, this process and its
+    ended children belong to the run, too. `pause_frames` reads the driver's counters of an interface, and `slowdown`,
+    which is optional, the loss of speed of the run's CPUs.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Observer:
         self._slowdown = slowdown
 
     def look(self) -> Look:
-        """Looks at everything."""
+        """Makes an observation."""
         times, counts = _kernel_counts()
         own, foreign = self._processes()
         waited = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -135,7 +135,7 @@ class Observer:
         return Look(time.monotonic(), times, cpus, seconds, foreign, counts, self._state(cpus))
 
     def _processes(self) -> tuple[dict[int, Usage], dict[int, Usage]]:
-        """Those of the run but for this one, and those that are neither the run's nor the kernel's, by number."""
+        """Returns the run's processes except this one, and those of neither the run nor the kernel, by id."""
         found = self._usages()
         found.pop(os.getpid(), None)
         own = {number for number, usage in found.items() if {number, usage.session} & self.own}
@@ -179,7 +179,7 @@ class Observer:
 
 
 def between(before: Look, after: Look) -> dict[str, float | str]:
-    """The gauges of the time between two looks of one observer, in UNITS."""
+    """Returns the gauges between two observations of one observer; names and units are in UNITS."""
     seconds = after.at - before.at
     times = {cpu: list(map(operator.sub, now, before.times.get(cpu, now))) for cpu, now in after.times.items()}
     of_run = [time for cpu, time in times.items() if cpu in after.cpus]
@@ -200,10 +200,10 @@ def between(before: Look, after: Look) -> dict[str, float | str]:
 
 
 def spent(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[int, int]:
-    """The ticks that each process that is there has used in between, with those of its children that have ended.
+    """Returns the ticks that each present process used in between, with those of its ended children.
 
-    Who waits for a child inherits all its ticks; those that it had before are none of now. The ticks of a child for
-    which nobody waited are lost.
+    A parent that waits for a child inherits all the child's ticks; those from before the interval are subtracted. The
+    ticks of a child for which no process waited are lost.
     """
     ticks = {number: usage.ticks - (before[number].ticks if number in before else 0) for number, usage in after.items()}
     for number in before.keys() - after.keys():
@@ -216,7 +216,7 @@ def spent(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[int, 
 
 
 def _foreign(before: Look, after: Look, seconds: float) -> dict[str, float | str]:
-    """What others used of the run's CPUs, and the name of the one that used most, if any did."""
+    """Returns how much of the run's CPUs other processes used, and the name of the largest user, if any."""
     used = spent(before.foreign, after.foreign)
     ticks = {number: time for number, time in used.items() if after.foreign[number].cpu in after.cpus}
     gauges: dict[str, float | str] = {"foreign": sum(ticks.values()) / _TICKS / seconds}
@@ -227,7 +227,7 @@ def _foreign(before: Look, after: Look, seconds: float) -> dict[str, float | str
 
 
 def _affinity(number: int) -> set[int]:
-    """The CPUs that the threads of a process may use; none if it has ended."""
+    """Returns the CPUs that the threads of a process may use; empty if it has ended."""
     cpus: set[int] = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for thread in os.listdir(f"/proc/{number}/task"):
@@ -236,7 +236,7 @@ def _affinity(number: int) -> set[int]:
 
 
 def _kernel_counts() -> tuple[dict[int, list[int]], Counter[str]]:
-    """Ticks of each CPU by their use, and what the kernel and this process's children count."""
+    """Returns the ticks of each CPU by use, and the counters of the kernel and of this process's children."""
     lines = dict(line.split(None, 1) for line in _text("/proc/stat").splitlines())
     counts = Counter(
         context_switches=int(lines["ctxt"]),
@@ -252,7 +252,7 @@ def _kernel_counts() -> tuple[dict[int, list[int]], Counter[str]]:
 
 
 def _protocol_counts() -> Counter[str]:
-    """Counters of this network namespace: a line of names before each line of numbers."""
+    """Reads counters of this network namespace: a line of names before each line of numbers."""
     counts: Counter[str] = Counter()
     for path in ("/proc/self/net/snmp", "/proc/self/net/netstat"):
         lines = [line.split() for line in _text(path).splitlines()]
@@ -265,7 +265,7 @@ def _protocol_counts() -> Counter[str]:
 
 
 def _interface_counts(interfaces: Collection[str]) -> Counter[str]:
-    """Frames of interfaces that had errors, or were dropped; /proc/net/dev knows those of this namespace alone."""
+    """Returns the frames of interfaces with errors, or dropped; /proc/net/dev has those of this namespace only."""
     counts: Counter[str] = Counter()
     for line in _text("/proc/self/net/dev").splitlines()[2:]:
         name, _, numbers = line.partition(":")
@@ -281,7 +281,7 @@ def _files(patterns: Iterable[str]) -> list[str]:
 
 
 def _text(path: str) -> str:
-    """What a file says, nothing if it is not there or cannot be read."""
+    """Returns the text of a file, empty if it is missing or unreadable."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

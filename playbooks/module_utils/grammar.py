@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Positive grammars for values that come from outside: what is not described is refused.
+"""Positive grammars for untrusted values: what is not described is refused.
 
-A grammar is called with a value and the policy of the host, and returns the value in its one normal form.  The policy
-is None where nothing is known of the host; a grammar then checks the form alone.  Strings are compared with patterns
-of ASCII characters, so that no look-alike of Unicode passes; numbers are finite and within limits; a truth value is
-never a number.
+A grammar takes a value and the policy of the host, and returns the value in its normal form. Without a host the policy
+is None, and a grammar checks the form alone. Strings are matched against patterns of ASCII characters, so that no
+look-alike of Unicode passes. Numbers are finite and within limits; a boolean is never a number.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
 class GrammarError(ValueError):
-    """A value is not what a grammar describes; the message says what was expected, or where in it the fault is."""
+    """A value does not match a grammar; the message has what was expected, or where in the value the fault is."""
 
 
 def text(pattern: str, what: str, longest: int = 256) -> Grammar:
@@ -50,7 +49,7 @@ def printable(longest: int, breaks: str = "") -> Grammar:
 
 
 def integer(lowest: int, highest: int) -> Grammar:
-    """A whole number, also as the string that Python prints of it."""
+    """An integer, or the decimal string that Python prints of it."""
 
     def check(value: Any, _policy: Any) -> int:
         if type(value) is str and _DECIMAL.fullmatch(value):
@@ -63,7 +62,7 @@ def integer(lowest: int, highest: int) -> Grammar:
 
 
 def number(lowest: float, highest: float) -> Grammar:
-    """A finite number, with or without a fraction."""
+    """A finite number."""
 
     def check(value: Any, _policy: Any) -> float:
         if type(value) not in (int, float) or not lowest <= value <= highest or not math.isfinite(value):
@@ -75,7 +74,7 @@ def number(lowest: float, highest: float) -> Grammar:
 
 
 def flag(value: Any, _policy: Any) -> bool:
-    """True or false, and no number or string that could stand for it."""
+    """A boolean; no number or string is accepted in its place."""
     if type(value) is not bool:
         raise GrammarError("expected true or false")
     return value
@@ -93,7 +92,7 @@ def choice(*allowed: str) -> Grammar:
 
 
 def listed(item: Grammar, most: int, least: int = 0, empty: str = "") -> Grammar:
-    """A list of such items; `empty` says what is wrong with one that has too few."""
+    """A list of such items; `empty` is the error for one with too few."""
 
     def check(value: Any, policy: Any) -> list[Any]:
         if type(value) is not list or len(value) > most:
@@ -106,7 +105,7 @@ def listed(item: Grammar, most: int, least: int = 0, empty: str = "") -> Grammar
 
 
 def either(*grammars: Grammar) -> Grammar:
-    """The first of these that a value fits."""
+    """The first of these grammars that accepts the value."""
 
     def check(value: Any, policy: Any) -> Any:
         why = []
@@ -140,7 +139,7 @@ def _field(fields: Mapping[str, Grammar], name: Any, value: Any, policy: Any) ->
 
 
 def mapping(key: Grammar, item: Grammar, most: int) -> Grammar:
-    """A dictionary whose keys and values are such."""
+    """A dictionary whose keys and values match these grammars."""
 
     def check(value: Any, policy: Any) -> dict[Any, Any]:
         if type(value) is not dict or len(value) > most:
@@ -151,7 +150,7 @@ def mapping(key: Grammar, item: Grammar, most: int) -> Grammar:
 
 
 def _within(where: str, grammar: Grammar, value: Any, policy: Any) -> Any:
-    """What a grammar makes of a part; its complaint says which part."""
+    """Applies a grammar to a part of a value; its error names the part."""
     try:
         return grammar(value, policy)
     except GrammarError as error:
@@ -160,7 +159,7 @@ def _within(where: str, grammar: Grammar, value: Any, policy: Any) -> Any:
 
 
 def address(*versions: int) -> Grammar:
-    """An IP address in the form in which it is written usually, without a zone."""
+    """An IP address in its usual form, without a zone."""
 
     def check(value: Any, _policy: Any) -> str:
         found = _parsed(ipaddress.ip_address, value)
@@ -172,7 +171,7 @@ def address(*versions: int) -> Grammar:
 
 
 def interface_address(version: int) -> Grammar:
-    """An IP address with the length of its prefix, such as 10.77.1.2/24."""
+    """An IP address with a prefix length, such as 10.77.1.2/24."""
 
     def check(value: Any, _policy: Any) -> str:
         found = _parsed(ipaddress.ip_interface, value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Settings of a Linux host that its network depends on: what they are called in a plan, how they are read and set.
+"""The network settings of a Linux host: their names in a plan, and how they are read and set.
 
-A knob is a name of a plan (docs/reference/linux.md), such as `left.link.mtu`; a setting is one thing of the host that
-it sets, such as the MTU of one data link.  Each setting can be read, and set to what was read before.
+A knob is a name of a plan (docs/reference/linux.md), such as `left.link.mtu`. A setting is one value of the host that
+the knob sets, such as the MTU of one data link. Each setting can be read, and restored to a value read before.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ OFFLOADS = {
     "gro": "generic-receive-offload",
     "lro": "large-receive-offload",
 }
-"""What ethtool(8) calls them when it sets and when it shows them."""
+"""The names of offloads for ethtool(8): in its arguments and in its output."""
 STEERING = {"rps_cpus": "rx-*", "xps_cpus": "tx-*"}
-"""Files that say which CPUs work for a queue, and whose they are (Documentation/networking/scaling.rst of Linux)."""
+"""Files that assign CPUs to a queue, and the kind of queue (Documentation/networking/scaling.rst of Linux)."""
 DEFAULT, NO_CPUS = "default", "none"
 
 _OFFLOAD = re.compile(r"^[ \t]*([\w-]+): (on|off)(.*)$", re.MULTILINE)
-# What the kernel writes itself, what nobody shall read, and what is no value but an order.
+# Sysctls that the kernel writes itself, that are secret, or that start an action.
 _NOT_A_SETTING = re.compile(r"(_key|_secret|\.flush)$")
 _OF_AN_INTERFACE = re.compile(r"net\.ipv[46]\.(conf|neigh)\.(.+)\.[^.]+")
 
 INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
-"""The name of a network interface: the kernel takes more (dev_valid_name() of Linux), and this needs no more."""
+"""The name of a network interface: stricter than the kernel (dev_valid_name() of Linux)."""
 SYSCTL = r"net(\.[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,8}){1,8}"
-"""The name of a sysctl of the network.  A slash stands for a dot between other characters, so that no part is `..`."""
+"""The name of a network sysctl. A slash represents a dot between other characters, so that no part is `..`."""
 KNOB_SYSCTL = r"net(?:\.[A-Za-z0-9_]{1,64}){1,8}"
-"""Those that a plan can name."""
+"""The sysctls that a plan can name."""
 SYSCTL_VALUE = r"([A-Za-z0-9_.,:/+=-]([A-Za-z0-9_.,:/+= -]{0,4094}[A-Za-z0-9_.,:/+=-])?)?"
-# The words are given to tc(8) as they are: none looks like an option, and a slash stands between numbers only.
+# tc(8) gets the words as they are: none looks like an option, and slashes are between numbers only
 QDISC = r"[a-z][a-z0-9_]{0,15}(?: (?:[0-9][A-Za-z0-9.]{0,15}/[0-9]{1,9}|[A-Za-z0-9_.%:+][A-Za-z0-9_.%:+-]{0,31})){0,24}"
 CPUS = r"none|[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4})?){0,255}"
 MTU = r"[1-9][0-9]{1,4}"
@@ -57,11 +57,11 @@ SWITCH = r"on|off"
 
 
 class SettingError(Exception):
-    """A setting cannot be read or set; the message says why, and what to do."""
+    """A setting cannot be read or set; the message has the reason and what to do."""
 
 
 def run(*argv: str) -> str:
-    """What a tool prints.  Raises SettingError with its complaint."""
+    """Returns the output of a tool. Raises SettingError with its error message."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SettingError(f"`{' '.join(argv)}` failed: {done.stderr.strip() or done.stdout.strip()}")
@@ -70,11 +70,10 @@ def run(*argv: str) -> str:
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing of a host; `link` is empty where it is not of an interface.
+    """One setting of a host; `link` is empty unless it belongs to an interface.
 
-    `NAMES`, `LINKS` and `VALUES` are patterns of what they can be.  A setting with another name or link is not made,
-    and none takes another value, whether it comes from a plan or from a file in which a module keeps what was before.
-    Raises SettingError.
+    `NAMES`, `LINKS` and `VALUES` are patterns of the allowed names, links and values. They hold for values of a plan
+    and for those read from a file in which a module saved the old values. Raises SettingError otherwise.
     """
 
     NAMES: ClassVar[str] = r"(?!)"
@@ -90,7 +89,7 @@ class Setting:
                 raise SettingError(f"{what!r:.80} names no {type(self).__name__.lower()} of a host")
 
     def require(self, value: object) -> None:
-        """Raises SettingError for a value that this kind of setting never has."""
+        """Raises SettingError for a value that this kind of setting cannot have."""
         if type(value) is not str or re.fullmatch(self.VALUES, value, re.ASCII) is None:
             raise SettingError(f"{self} does not take {value!r:.200}: it is no value of {type(self).__name__.lower()}")
 
@@ -98,11 +97,11 @@ class Setting:
         return f"{self.name} of {self.link}" if self.link else self.name
 
     def read(self) -> str:
-        """What it is now, in the form of `canonical`.  Raises SettingError where it is not there."""
+        """Returns the present value, in the form of `canonical`. Raises SettingError if the setting does not exist."""
         raise NotImplementedError
 
     def canonical(self, value: str) -> str:
-        """What `read` says when this value is set."""
+        """Returns what `read` returns after this value was set."""
         return " ".join(value.split())
 
     def write(self, value: str) -> None:
@@ -110,12 +109,12 @@ class Setting:
         raise NotImplementedError
 
     def objection(self) -> str:
-        """Why what it is now could not be put back later; empty if it could."""
+        """Returns why the present value could not be restored later; empty if it could."""
         return ""
 
 
 class Sysctl(Setting):
-    """A sysctl of the network by its dotted name; a slash in it stands for a dot, as for sysctl(8)."""
+    """A network sysctl by its dotted name; a slash in it represents a dot, as for sysctl(8)."""
 
     NAMES = SYSCTL
     LINKS = ""
@@ -123,7 +122,7 @@ class Sysctl(Setting):
 
     @property
     def relative(self) -> str:
-        """Its file below SYSCTLS."""
+        """The path of its file below SYSCTLS."""
         return "/".join(part.replace("/", ".") for part in self.name.split("."))
 
     @property
@@ -146,12 +145,14 @@ class Sysctl(Setting):
                 writable = os.fstat(descriptor).st_mode & 0o200
             if not writable:
                 raise SettingError(f"{self} can only be read on this host, which may be a network namespace of another")
-            beneath.write_text(SYSCTLS, self.relative, f"{value}\n")  # the line break makes an empty value a value
+            beneath.write_text(
+                SYSCTLS, self.relative, f"{value}\n"
+            )  # an empty write sets nothing, a line break sets an empty value
         except OSError as error:
             raise SettingError(f"{self} does not take {value!r}: {self._refusal(error)}") from None
 
     def require_open(self) -> None:
-        """Raises SettingError for what the kernel keeps to itself."""
+        """Raises SettingError for sysctls that must not be set."""
         if _NOT_A_SETTING.search(self.name):
             raise SettingError(f"{self} is a secret or an order to the kernel, and not a setting")
 
@@ -201,14 +202,14 @@ class Mtu(Setting):
 
 
 class Steering(Setting):
-    """Which CPUs work for a queue of an interface; the name is that of its file, `rx-0/rps_cpus`."""
+    """The CPUs that serve a queue of an interface; the name is that of its file, `rx-0/rps_cpus`."""
 
     NAMES = r"(rx-[0-9]{1,5}/rps|tx-[0-9]{1,5}/xps)_cpus"
     VALUES = CPUS
 
     @property
     def relative(self) -> str:
-        """Its file below the interface."""
+        """The path of its file below the interface."""
         return f"queues/{self.name}"
 
     def read(self) -> str:
@@ -233,9 +234,9 @@ class Steering(Setting):
 
 
 class Qdisc(Setting):
-    """The queueing discipline of an interface, in the words of tc(8), or `default` for the one of the kernel.
+    """The queueing discipline of an interface, in the words of tc(8), or `default` for the kernel's.
 
-    Its handle stands for the words it was made of, so that it is known again.
+    Its handle is a hash of its words, so that it is recognised later.
     """
 
     NAMES = "qdisc"
@@ -262,7 +263,7 @@ class Qdisc(Setting):
 
     @staticmethod
     def _handle(value: str) -> str:
-        # The kernel itself takes numbers from 0x8000.
+        # The kernel assigns handles from 0x8000 itself.
         return f"{zlib.crc32(value.encode()) % 0x7FFF + 1:x}:"
 
 
@@ -271,30 +272,30 @@ KINDS: dict[str, type[Setting]] = {kind.__name__.lower(): kind for kind in (Sysc
 
 @dataclass(frozen=True)
 class Feature:
-    """An offload as ethtool shows it."""
+    """An offload as ethtool prints it."""
 
     state: str
     fixed: bool
 
 
 def parse_offloads(text: str) -> dict[str, Feature]:
-    """The offloads in what `ethtool -k` prints, by their long names."""
+    """Parses the output of `ethtool -k`: the offloads by their long names."""
     return {name: Feature(state, "[fixed]" in rest) for name, state, rest in _OFFLOAD.findall(text)}
 
 
 def offloads(link: str) -> dict[str, Feature]:
-    """The offloads of an interface, by their long names."""
+    """Returns the offloads of an interface, by their long names."""
     return parse_offloads(run("ethtool", "-k", link))
 
 
 def qdiscs(link: str) -> list[dict[str, object]]:
-    """The queueing disciplines of an interface; those that the kernel gave it have the handle `0:`."""
+    """Returns the queueing disciplines of an interface; the kernel's own have the handle `0:`."""
     found: list[dict[str, object]] = json.loads(run("tc", "-j", "qdisc", "show", "dev", link) or "[]")
     return found
 
 
 def sysctls(links: Sequence[str]) -> dict[str, str]:
-    """All of the network that can be set, by their dotted names; of single interfaces those of the links."""
+    """Returns all network sysctls that can be set, by their dotted names; of interfaces only those of the links."""
     return {setting.name: value for setting, value in _sysctls(links)}
 
 
@@ -309,12 +310,12 @@ def _sysctls(links: Sequence[str]) -> Iterator[tuple[Sysctl, str]]:
             continue
         try:
             yield Sysctl(name), Sysctl(name).read()
-        except SettingError:  # one that has never been set, such as a secret
+        except SettingError:  # one that was never set, such as a secret
             continue
 
 
 def parse_cpus(text: str) -> set[int]:
-    """CPUs in a list such as `0-3,8`, or `none`."""
+    """Parses a list of CPUs such as `0-3,8`, or `none`."""
     if text == NO_CPUS:
         return set()
     if re.fullmatch(CPUS, text, re.ASCII) is None:
@@ -324,7 +325,7 @@ def parse_cpus(text: str) -> set[int]:
 
 
 def cpu_list(cpus: set[int]) -> str:
-    """A list that `parse_cpus` reads, always the same for the same CPUs."""
+    """Formats CPUs as a list that `parse_cpus` reads; the same CPUs give the same text."""
     firsts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
     lasts = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)
     return ",".join(map(_span, firsts, lasts)) or NO_CPUS
@@ -335,20 +336,20 @@ def _span(first: int, last: int) -> str:
 
 
 def cpu_mask(cpus: set[int]) -> str:
-    """The CPUs as the kernel takes them: hexadecimal numbers of 32 bits, the highest first."""
+    """Formats CPUs as the kernel's mask: hexadecimal 32-bit numbers, the highest first."""
     number = sum(1 << cpu for cpu in cpus)
     words = [f"{number >> shift & 0xFFFFFFFF:08x}" for shift in range(0, max(number.bit_length(), 1), 32)]
     return ",".join(reversed(words))
 
 
 def mask_cpus(text: str) -> set[int]:
-    """The CPUs of a mask that the kernel shows."""
+    """Parses the kernel's mask of CPUs."""
     number = int(text.strip().replace(",", ""), 16)
     return {cpu for cpu in range(number.bit_length()) if number >> cpu & 1}
 
 
 def own(knobs: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
-    """The knobs that are of a host with these roles: names as in the plan → names without the host."""
+    """Returns the knobs of a host with these roles: names as in the plan → names without the host."""
     found = {}
     for name in knobs:
         role, _, rest = name.partition(".")
@@ -359,7 +360,7 @@ def own(knobs: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
 
 
 def settings_of(knob: str, links: Sequence[str]) -> list[Setting]:
-    """What a knob sets, on all data links where it is one of links.  Raises SettingError."""
+    """Returns the settings of a knob, on all data links for a knob of links. Raises SettingError."""
     what, _, name = knob.partition(".")
     if what == "net":
         return [Sysctl(knob)]
@@ -376,14 +377,14 @@ def settings_of(knob: str, links: Sequence[str]) -> list[Setting]:
 
 
 def require_knob(name: object, value: object) -> None:
-    """Raises SettingError for what is no knob of a plan, without the name of a host, or no value of it."""
+    """Raises SettingError unless this is a knob of a plan, without the host's name, and a value of it."""
     if type(name) is not str or len(name) > 256:
         raise SettingError(f"{name!r:.80} is no knob of Linux")
     _some_setting(name).require(value)
 
 
 def _some_setting(knob: str) -> Setting:
-    """The setting that a knob is about, of an interface that stands for any.  Raises SettingError."""
+    """Returns the setting of a knob on a placeholder interface. Raises SettingError."""
     if re.fullmatch(KNOB_SYSCTL, knob, re.ASCII):
         setting = Sysctl(knob)
         setting.require_open()
@@ -399,7 +400,7 @@ def _some_setting(knob: str) -> Setting:
 
 
 def interface_of(knob: str) -> str | None:
-    """The interface, `all` or `default` that a sysctl is about, None for another knob."""
+    """Returns the interface, `all` or `default` of a sysctl; None for another knob."""
     found = _OF_AN_INTERFACE.fullmatch(knob)
     return found[2] if found else None
 
@@ -417,7 +418,7 @@ def _queues(link: str, pattern: str) -> list[str]:
 
 
 def attribute(device: Path, name: str) -> str:
-    """What a file below a directory of sysfs says.  Raises SettingError."""
+    """Returns the text of a file below a directory of sysfs. Raises SettingError."""
     try:
         return beneath.read_text(device, name).strip()
     except OSError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A control group (cgroups(7)) that limits the memory of all untrusted programs of a host together.
 
-It takes the place of a limit of addresses (RLIMIT_AS), under which no program with a sanitizer runs: the address
-sanitizer reserves 16 TB that it never touches.  RLIMIT_DATA counts these as well.  A group counts what is touched, also
-in file systems in memory, and the kernel kills in the group when its limit is reached.
+It replaces a limit of address space (RLIMIT_AS), under which no program with a sanitizer runs: the address sanitizer
+reserves 16 TB that it never touches. RLIMIT_DATA counts these, too. A group counts only touched pages, including those
+of in-memory file systems. At its limit the kernel kills processes of the group only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _LIMITS = {
 
 @functools.cache
 def joined_by(size: int, name: str = NAME) -> str:
-    """The file by which a process joins the group `name`, whose limit is `size` bytes.
+    """Returns the file by which a process joins the group `name`, whose limit is `size` bytes.
 
-    The group is made where there is none, and stays: a host has one.  Empty where the host lets no group be made, as in
-    most containers.
+    Makes the group if it does not exist; it is never removed, because a host has only one. Empty if the host does not
+    allow a group, as in most containers.
     """
     version = 1 if (ROOT / "memory" / "cgroup.procs").exists() else 2
     root = ROOT / "memory" if version == 1 else ROOT
@@ -36,7 +36,7 @@ def joined_by(size: int, name: str = NAME) -> str:
         group = root / name
         group.mkdir(exist_ok=True)
         if version == 1:
-            _write(group / swap, "-1")  # the limit of memory may never be above this one
+            _write(group / swap, "-1")  # memory.max may never exceed this
         (group / memory).write_text(str(size), encoding="ascii")
         _write(group / swap, str(size) if version == 1 else "0")
         limited = int((group / memory).read_text(encoding="ascii")) <= size
@@ -46,6 +46,6 @@ def joined_by(size: int, name: str = NAME) -> str:
 
 
 def _write(limit: Path, value: str) -> None:
-    """Sets a limit of swap, where the kernel counts it."""
+    """Sets a limit of swap, if the kernel counts it."""
     with contextlib.suppress(OSError):
         limit.write_text(value, encoding="ascii")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each parameter of each module of the playbooks may be: one table, for the guard of a host and for the modules.
+"""The allowed values of each parameter of each module of the playbooks: one table for the guard and the modules.
 
-The guard (playbooks/guard.py) knows the policy of its host, and so which links, users and directories are the service's
-there.  A module knows no policy and checks the form alone, with `checked`; so a host without a guard is no exception.
-A module or a parameter without an entry is refused.  Values get one normal form here, and nobody reads them before.
+The guard (playbooks/guard.py) knows the policy of its host: the links, users and directories of the service. A module
+knows no policy and checks the form alone, with `checked`, so hosts without a guard are checked, too. A module or a
+parameter without an entry is refused. Values get their normal form here, before any other code reads them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .grammar import (
 
 
 class Policy(NamedTuple):
-    """What is the service's on a host, by the names of the inventory; `uids` are the lowest and the highest."""
+    """What belongs to the service on a host, by the names of the inventory; `uids` are the lowest and the highest."""
 
     lab_root: str
     builds_root: str
@@ -52,7 +52,7 @@ DAY = 24 * 3600.0
 
 
 def same(name: str) -> Grammar:
-    """What the policy has under that name; without a policy a path, or nothing."""
+    """The policy's value of that name; without a policy a path, or nothing."""
 
     def check(value: Any, policy: Policy | None) -> str:
         if policy is None:
@@ -76,7 +76,9 @@ def _below(value: Any, policy: Policy | None, rest: str, what: str) -> str:
 
 
 def place(levels: int) -> Grammar:
-    """A directory so far below that of all runs: in those only root makes files.  Builds are untrusted."""
+    """A directory at that depth below the directory of all runs, where only root makes files, because builds are
+    untrusted.
+    """
 
     def check(value: Any, policy: Policy | None) -> str:
         path = _below(value, policy, rf"(/{_NAME}){{{levels}}}", "a directory of a run")
@@ -88,12 +90,14 @@ def place(levels: int) -> Grammar:
 
 
 def kept(ending: str) -> Grammar:
-    """A file that a module keeps beside the runs; each kind has its ending, so that none is taken for another."""
+    """A file that a module keeps beside the runs; each kind has its own suffix, so that none is mistaken for
+    another.
+    """
     return lambda value, policy: _below(value, policy, rf"/{_FILE}\.{ending}", f"a file of the service's in .{ending}")
 
 
 def uid(value: Any, policy: Policy | None) -> int:
-    """A user that no account has."""
+    """A user id without an account."""
     lowest, highest = (1, 2**32 - 2) if policy is None else policy.uids
     found: int = integer(lowest, highest)(value, policy)
     return found
@@ -108,12 +112,12 @@ def link(value: Any, policy: Policy | None) -> str:
 
 
 def watched(value: Any, policy: Policy | None) -> str:
-    """An interface whose counters are looked at: a data link, or the tunnel."""
+    """An interface whose counters are read: a data link, or the tunnel."""
     return tunnels.INTERFACE if value == tunnels.INTERFACE else link(value, policy)
 
 
 def shown(value: Any, policy: Policy | None) -> str:
-    """A directory that a program in a sandbox may see; nothing in one that another such program could write to."""
+    """A directory that a program in a sandbox may see; none that another such program could write to."""
     path = _form(value, PATH, "a directory")
     ours = () if policy is None else (policy.lab_root, policy.builds_root)
     if ".own/" in path or (policy and path != "/usr" and not any(f"{path}/".startswith(f"{top}/") for top in ours)):
@@ -122,14 +126,14 @@ def shown(value: Any, policy: Policy | None) -> str:
 
 
 def own(value: Any, policy: Policy | None) -> str:
-    """The pattern of the pid files of a boot; without a policy it may be empty, as it is by default."""
+    """The pattern of the pid files of a boot; without a policy it may be empty, which is the default."""
     if policy is None and value == "":
         return ""
     return _below(value, policy, rf"/{_NAME}-\*/{_NAME}/\*\.pid", "the pattern of the pid files of a boot")
 
 
 def pid_file(value: Any, policy: Policy | None) -> str:
-    """That of a stack."""
+    """The control socket of a stack."""
     above, _, name = _form(value, PATH, "a pid file").rpartition("/")
     if name != "stack.pid":
         raise GrammarError("expected the pid file of a stack")
@@ -137,14 +141,14 @@ def pid_file(value: Any, policy: Policy | None) -> str:
 
 
 def control_socket(value: Any, policy: Policy | None) -> str:
-    """That of a stack of a boot, in the one directory where the stack may write."""
+    """The control socket of a stack of a boot, in the one directory where the stack may write."""
     return _below(value, policy, rf"/{_NAME}/{_NAME}/stack\.own/ctl\.sock", "the control socket of a stack")
 
 
 def knobs(value: Any, _policy: Policy | None) -> dict[str, str]:
-    """Knobs of Linux hosts, as in a plan, with their values; a whole number is one.
+    """Knobs of Linux hosts, as in a plan, with their values; integers stay integers.
 
-    A call has those of all hosts.  `_knobs_problem` looks closer at those of this host.
+    A call has the knobs of all hosts. `_knobs_problem` checks those of this host more strictly.
     """
     if type(value) is not dict or len(value) > 128:
         raise GrammarError("expected a dictionary of at most 128 knobs")
@@ -175,7 +179,7 @@ CPUS = listed(integer(0, 8191), 8192)
 
 
 def argv(value: Any, policy: Policy | None) -> list[str]:
-    """A command for a program in a sandbox: the name of a program, and arguments that no shell sees."""
+    """A command for a program in a sandbox: a program's name, and arguments that no shell interprets."""
     if type(value) is list:
         value = [str(word) if type(word) is int else word for word in value]
     found: list[str] = ARGUMENTS(value, policy)
@@ -183,7 +187,7 @@ def argv(value: Any, policy: Policy | None) -> list[str]:
 
 
 def about_kernel(command: Any, policy: Policy | None) -> bool:
-    """Whether a command does nothing but ask the kernel for its counters, which is what root runs."""
+    """Returns whether a command only reads the kernel's counters, which root does."""
     if command in ABOUT_KERNEL:
         return True
     if type(command) is not list or len(command) != 3 or command[:2] != ["ethtool", "-S"]:
@@ -198,7 +202,7 @@ def about_kernel(command: Any, policy: Policy | None) -> bool:
 ABOUT_KERNEL = (
     ["nstat", "-az"], ["ip", "-s", "link"], ["ip", "route"], ["ss", "-s"], ["tc", "-s", "qdisc"],
 )  # fmt: skip
-"""And `ethtool -S` of a data link."""
+"""Returns whether a command is `ethtool -S` of a data link."""
 
 COMMANDS = listed(argv, 64)
 READS = listed(shown, 64)
@@ -217,7 +221,7 @@ MEASUREMENT = record(
 _SANDBOX: dict[str, Grammar] = {"uid": uid, "reads": READS, "network": NETWORK}
 
 MODULES: dict[str, dict[str, Grammar]] = {
-    "ask_debugger": {
+    "thread_states": {
         "commands": COMMANDS, "timeout": SECONDS, "uid": uid, "reads": READS, "pid_file": pid_file,
         "pid_directory": place(1),
     },
@@ -229,11 +233,11 @@ MODULES: dict[str, dict[str, Grammar]] = {
     },
     "daemon": {
         **_SANDBOX, "name": either(NAME, listed(NAME, 8, 1)), "directory": place(2),
-        # None whose name would make it something else for another module.
+        # No value whose name would mean something else to another module.
         "files": record({"loader.conf": printable(256 * 1024, "\n")}),
         "devices": listed(choice("/dev/net/tun"), 1), "state": choice("started", "stopped"), "argv": argv,
         "cpus": CPUS, "timeout": SECONDS,
-        # A regular expression of plain characters: it is searched for by root in what a program prints.
+        # A regular expression of plain characters: root searches a program's output for it.
         "ready": text(r"\^?[A-Za-z0-9_: -]{1,64}", "the beginning of a line"),
     },
     "data_path": {
@@ -258,7 +262,7 @@ MODULES: dict[str, dict[str, Grammar]] = {
     "measure": {
         "measurements": listed(MEASUREMENT, 256), "timeout": SECONDS, "uid": uid, "reads": READS, "cpus": CPUS,
         "limits": mapping(choice(*gates.BY_NAME), number(0, 999_999), len(gates.BY_NAME)),
-        # No other variable: PATH or LD_PRELOAD would choose what root runs on the way into the sandbox.
+        # No other variables: PATH or LD_PRELOAD would choose what root runs before the sandbox.
         "environment": record({"STACK_CTL": control_socket}), "pid_directory": place(1), "own": own,
         "interfaces": listed(watched, 17),
     },
@@ -270,13 +274,13 @@ MODULES: dict[str, dict[str, Grammar]] = {
         "theirs": address(4),
     },
 }  # fmt: skip
-"""The modules that may be called, and what each of their parameters has to be."""
+"""The modules that may be called, with the grammar of each parameter."""
 
 INTERNAL: dict[str, Grammar] = {
     "check_mode": flag, "diff": flag, "no_log": flag, "verbosity": integer(0, 7),
     "version": text(r"[0-9][0-9A-Za-z.+-]{0,31}", "a version"),
 }  # fmt: skip
-"""Of Ansible's own parameters, those that a module gets from the guard."""
+"""Ansible's own parameters that a module gets from the guard."""
 DROPPED = frozenset(
     {
         "debug", "ignore_unknown_opts", "keep_remote_files", "module_name", "remote_tmp", "selinux_special_fs",
@@ -284,11 +288,11 @@ DROPPED = frozenset(
         "tracebacks_for",
     }
 )  # fmt: skip
-"""Those that Ansible sends and no module gets, since they name files, sockets and shells.  Others are refused."""
+"""Ansible's parameters that no module gets, because they name files, sockets and shells. Others are refused."""
 
 
 def _directory_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
-    """The directory of a run, or that of builds, which stays."""
+    """The directory of a run, or the permanent one of builds."""
     if policy is None:
         return ""
     root, name = values.get("root"), values.get("name")
@@ -312,7 +316,7 @@ def _command_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
 
 
 def _knobs_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
-    """What is set on this host is a knob of Linux, and a sysctl of an interface is one of a data link."""
+    """A knob set on this host is a Linux knob, and a sysctl of an interface belongs to a data link."""
     wanted, roles = values.get("knobs"), values.get("roles")
     if type(wanted) is not dict or type(roles) is not list or not all(map(_is_text, [*wanted, *roles])):
         return ""  # their own grammars refuse them
@@ -333,11 +337,14 @@ def _is_text(value: object) -> bool:
 RULES: dict[str, Callable[[Policy | None, Mapping[str, Any]], str]] = {
     "run_directory": _directory_problem, "supervised_command": _command_problem, "linux_knobs": _knobs_problem,
 }  # fmt: skip
-"""What has to hold between the parameters of a module: why it does not, or an empty text."""
+"""Returns which rule between the parameters of a module is broken, or an empty text."""
 
 
 def normal(module: str, values: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
-    """The parameters of a module in their normal form.  Raises GrammarError, which names module and parameter."""
+    """Returns the parameters of a module in their normal form.
+
+    Raises GrammarError, which names module and parameter.
+    """
     if module not in MODULES:
         raise GrammarError(f"there is no module {module!r:.80} of this service")
     if why := RULES.get(module, _no_rule)(policy, values):
@@ -367,7 +374,7 @@ def _normal(
 
 
 def internal(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of Ansible's own parameters, named without `_ansible_`, those that a module gets.  Raises GrammarError."""
+    """Returns those of Ansible's own parameters, without `_ansible_`, that a module gets. Raises GrammarError."""
     found = {}
     for name, value in values.items():
         if name in INTERNAL:
@@ -381,13 +388,13 @@ def internal(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 LINKLESS = ("directory", "memory", "namespace", "network", "pid_directory", "pid_file", "reads", "record")
-"""Parameters that name files which no symbolic link may lead to."""
+"""Parameters that name files to which no symbolic link may lead."""
 
 
 def require_no_links(values: Mapping[str, Any]) -> None:
-    """Raises OSError if a path of these parameters leads through a link.
+    """Raises OSError if a path of these parameters contains a symbolic link.
 
-    Only root can make one where they lie, so that what was seen here is still so when the path is used.
+    Only root can make links in these directories, so the check still holds when the path is used.
     """
     for name in LINKLESS:
         found = values.get(name) or []
@@ -397,7 +404,7 @@ def require_no_links(values: Mapping[str, Any]) -> None:
 
 
 def checked(module: Any, name: str) -> dict[str, Any]:
-    """The parameters of an AnsibleModule in their normal form; those that were not given are None.  May end it."""
+    """Returns the parameters of an AnsibleModule in their normal form, None for missing ones. May end the module."""
     given = {key: value for key, value in module.params.items() if value is not None}
     try:
         module.params.update(normal(name, given, None))

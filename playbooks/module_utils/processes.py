@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that outlive their parent: who they are, and how they are stopped.
+"""Processes that outlive their parent: how they are identified and stopped.
 
-A process id alone is a bad name, because the kernel gives it out again.  Here a
-process is its id together with its start time (field 22 of /proc/PID/stat,
-proc(5)), and a pid file holds both, so that a stale file never leads to
-somebody else's process.  It also holds the leader of its session in the same
-way; the members of that session, and what they have started, are everything the
-process has started and not explicitly let go.
+A process id alone does not identify a process, because the kernel reuses it. Here a process is its id together with its
+start time (field 22 of /proc/PID/stat, proc(5)). A pid file holds both, so that a stale file never leads to another
+process. It also holds the leader of its session in the same way. The members of that session and their descendants are
+everything that the process has started, except what it explicitly released.
 
 The controller (runners/) and the modules that run on the hosts share this file.
 """
@@ -29,10 +27,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Process:
-    """A process that ran when it was looked at.
+    """A process that was seen running.
 
-    Times are in clock ticks since boot.  `leader_started` is 0 if the leader of
-    the session had gone already.
+    Times are in clock ticks since boot. `leader_started` is 0 if the leader of the session had ended already.
     """
 
     pid: int
@@ -41,13 +38,13 @@ class Process:
     leader_started: int
 
     def alive(self) -> bool:
-        """Whether this very process still runs (a zombie does not)."""
+        """Returns whether this very process still runs (a zombie does not)."""
         found = identify(self.pid)
         return found is not None and found.started == self.started
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the third on; the second may contain anything."""
+    """Returns the fields of /proc/PID/stat from the third on; the second may contain anything."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -56,7 +53,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def identify(pid: int) -> Process | None:
-    """The process with that id, or None when there is none or only its zombie."""
+    """Returns the process with that id; None if there is none or only its zombie."""
     fields = _stat(pid)
     if fields is None or fields[0] in "ZX":
         return None
@@ -66,7 +63,7 @@ def identify(pid: int) -> Process | None:
 
 
 def read_pid_file(path: Path) -> Process | None:
-    """The process named in a pid file, whether it runs or not; None without a usable file."""
+    """Returns the process of a pid file, running or not; None without a valid file."""
     try:
         pid, started, session, leader_started = (int(word) for word in path.read_text(encoding="ascii").split())
     except (FileNotFoundError, ValueError):
@@ -75,7 +72,7 @@ def read_pid_file(path: Path) -> Process | None:
 
 
 def write_pid_file(path: Path, process: Process) -> None:
-    """Writes the file in one step, so that a reader never sees half of it."""
+    """Writes the file atomically, so that no reader sees half of it."""
     new = path.with_name(path.name + ".new")
     words = (process.pid, process.started, process.session, process.leader_started)
     new.write_text(" ".join(map(str, words)) + "\n", encoding="ascii")
@@ -83,7 +80,7 @@ def write_pid_file(path: Path, process: Process) -> None:
 
 
 def running(path: Path) -> Process | None:
-    """The process of a pid file if it still runs."""
+    """Returns the process of a pid file if it still runs."""
     process = read_pid_file(path)
     return process if process is not None and process.alive() else None
 
@@ -96,10 +93,9 @@ def spawn(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Process:
-    """Starts a program in a session of its own, its output appended to `log`.
+    """Starts a program in a new session, with its output appended to `log`.
 
-    Raises OSError if the program cannot be executed and RuntimeError if it has
-    ended before it could be looked at.
+    Raises OSError if the program cannot be executed, and RuntimeError if it ended before it could be identified.
     """
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -116,20 +112,20 @@ def spawn(
         raise RuntimeError(f"{argv[0]} ended at once with status {child.wait()}; its output is in {log}")
     try:
         write_pid_file(pid_file, process)
-    except OSError:  # on a full disk, and nobody would find it again
+    except OSError:  # on a full disk; without its pid file nothing could stop it later
         kill_session(process)
         raise
     return process
 
 
 def session_members(session: int) -> list[Process]:
-    """All processes of a session."""
+    """Returns all processes of a session."""
     numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
     return [found for found in map(identify, numbers) if found is not None and found.session == session]
 
 
 def descendants(parents: set[int]) -> list[Process]:
-    """The processes that these processes have started or adopted, and so on, without these; children before theirs."""
+    """Returns the descendants of these processes, without these; children before their parents."""
     numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
     parent_of = {number: int(fields[1]) for number in numbers if (fields := _stat(number))}
     found, generation = [], set(parents)
@@ -140,7 +136,7 @@ def descendants(parents: set[int]) -> list[Process]:
 
 
 def wait_until_gone(process: Process, seconds: float) -> bool:
-    """Waits for the end of a process, which need not be a child; False when the time is up."""
+    """Waits for the end of a process, which need not be a child; False on time-out."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -156,11 +152,11 @@ def wait_until_gone(process: Process, seconds: float) -> bool:
 
 
 def signal_process(process: Process, number: int) -> None:
-    """Sends a signal to exactly this process, to nobody if it has gone."""
+    """Sends a signal to exactly this process, or to none if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(process.pid)
         try:
-            # The descriptor pins the process: what is alive now is what gets the signal.
+            # The descriptor pins the process, so the signal reaches the process that is_alive() tested.
             if process.alive():
                 signal.pidfd_send_signal(descriptor, number)
         finally:
@@ -168,14 +164,13 @@ def signal_process(process: Process, number: int) -> None:
 
 
 def kill_session(process: Process) -> None:
-    """Kills what is left of the session of a process, also when its leader has gone, and all below its members.
+    """Kills what is left of the session of a process, also when its leader has ended, and all descendants.
 
-    A session's number is not given out again while it has members, so members
-    found while no stranger leads it belong to the process that was recorded.
-    The caller's own session is never one that was made for a process.
+    The kernel does not reuse a session's number while the session has members. So if members are found and no other
+    process leads it, they belong to the recorded process. The caller's own session was never made for a process.
 
-    A sandbox has a session of its own, whose first process dies with its parent
-    only from a moment after it has begun (bwrap(1), --die-with-parent).
+    A sandbox has a session of its own. Its first process dies with its parent only from shortly after its start
+    (bwrap(1), --die-with-parent).
     """
     leader = _stat(process.session)
     stranger = leader is not None and int(leader[19]) != process.leader_started
@@ -187,7 +182,7 @@ def kill_session(process: Process) -> None:
 
 
 def _kill_with_descendants(parents: list[Process]) -> None:
-    """Stopped first, for what a process starts after it was looked at would be nobody's child when it is killed."""
+    """Stops processes before they are killed: a child started after the list was read would have no listed parent."""
     for parent in parents:
         signal_process(parent, signal.SIGSTOP)
     doomed = [*parents, *descendants({parent.pid for parent in parents})]
@@ -198,15 +193,15 @@ def _kill_with_descendants(parents: list[Process]) -> None:
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of what its descendants leave behind (prctl(2), PR_SET_CHILD_SUBREAPER)."""
+    """Makes this process the parent of its orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER)."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_children(seconds: float = 5.0) -> None:
-    """Kills and reaps all that this process has started or adopted.
+    """Kills and reaps all descendants and adopted processes.
 
-    bubblewrap ends before the PID namespace that it has made.  The first process of a namespace ends after all others
-    in it (pid_namespaces(7)), so once that one is reaped nothing of the sandbox runs.  Raises TimeoutError.
+    bubblewrap ends before the PID namespace that it has made. The first process of a namespace ends after all others in
+    it (pid_namespaces(7)), so once it is reaped nothing of the sandbox runs. Raises TimeoutError.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -221,10 +216,10 @@ def end_children(seconds: float = 5.0) -> None:
 
 
 def stop(pid_file: Path, *, grace: float = 5.0, number: int = signal.SIGTERM) -> bool:
-    """Stops the process of a pid file and all it started; returns whether it ran.
+    """Stops the process of a pid file and all that it started; returns whether it ran.
 
-    The process gets `number` first and `grace` seconds to end by itself.  A file
-    that names a process which has gone is removed and nobody is signalled.
+    The process gets the signal `number` first and has `grace` seconds to end by itself. A file that names an ended
+    process is removed, and no process gets a signal.
     """
     process = read_pid_file(pid_file)
     if process is None:

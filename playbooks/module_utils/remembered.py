@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files in which modules remember what a host was like.  What they say is checked again when it is read back.
+"""Files in which modules save the old settings of a host; their contents are checked when they are read.
 
-They lie where root alone makes files.  Nevertheless root sets what they say, and reports it; so each name and value in
-them is checked as if a client had sent it, and they are reached through no link.
+They are in directories where only root makes files. Nevertheless root applies and reports their contents. So each name
+and value in them is checked as if a client had sent it, and no link may lead to them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PROC = "/proc/sys/"
 
 
 def load(path: str | Path) -> Any:
-    """What a file says, None if there is none.  Raises ValueError for one that is damaged, and OSError."""
+    """Returns the contents of a file, None if there is none. Raises ValueError for a damaged one, and OSError."""
     try:
         content = beneath.read_text("/", beneath.absolute(path))
     except FileNotFoundError:
@@ -35,12 +35,12 @@ def load(path: str | Path) -> Any:
 
 
 def damaged(path: str | Path) -> ValueError:
-    """Says what to do with a file that no module has written so."""
+    """Raises ValueError with what to do about a file that no module has written like this."""
     return ValueError(f"{path} is no record: look whether the host is as it should be, and remove it")
 
 
 def texts(path: str | Path) -> dict[str, str] | None:
-    """A file that is one object of names and texts; None if there is none.  Raises ValueError and OSError."""
+    """Returns a file that is one object of names and texts; None if there is none. Raises ValueError and OSError."""
     found = load(path)
     if found is None:
         return None
@@ -51,7 +51,7 @@ def texts(path: str | Path) -> dict[str, str] | None:
 
 
 def sysctl_of(path: str) -> Sysctl:
-    """The sysctl that a path below /proc/sys is.  Raises SettingError."""
+    """Returns the sysctl of a path below /proc/sys. Raises SettingError."""
     if not path.startswith(_PROC):
         raise SettingError(f"{path!r:.80} is no sysctl")
     parts = path[len(_PROC) :].split("/")
@@ -60,17 +60,17 @@ def sysctl_of(path: str) -> Sysctl:
 
 @dataclass(frozen=True)
 class Change:
-    """A setting and what it was before it was changed for the first time."""
+    """A setting and its value before the first change."""
 
     setting: Setting
     before: str
 
     def __post_init__(self) -> None:
-        self.setting.require(self.before)  # or it could not be put back
+        self.setting.require(self.before)  # or the value could not be restored
 
 
 class Memory:
-    """The file of what was before, oldest change first.  Raises SettingError, ValueError and OSError."""
+    """The file of old values, oldest change first. Raises SettingError, ValueError and OSError."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -89,7 +89,7 @@ class Memory:
         return Change(KINDS[kind](name, link), before)
 
     def keep(self, changes: Sequence[Change]) -> None:
-        """Writes it, and removes it when there is nothing to remember."""
+        """Writes the file; removes it if there is nothing to save."""
         self.changes = list(changes)
         rows = [[type(c.setting).__name__.lower(), c.setting.name, c.setting.link, c.before] for c in changes]
         if rows:
@@ -99,7 +99,7 @@ class Memory:
 
 
 def forget(path: str | Path) -> None:
-    """Removes such a file, if it is there.  Raises OSError."""
+    """Removes such a file if it exists. Raises OSError."""
     above, _, name = beneath.absolute(path).rpartition("/")
     with beneath.directory("/", above) as descriptor:
         try:

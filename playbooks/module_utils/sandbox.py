@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A sandbox for untrusted programs: the build of a change, and what it has built.
+"""A sandbox for untrusted programs: the build of a patch, and what it has built.
 
-bubblewrap (bwrap(1)) gives it mounts, processes, System V objects, a host name and, unless it is to measure, a network
-of its own. What it sees is /usr, a few harmless files of /etc and what it is explicitly shown; what it may write
-to lies in memory and has a size. It runs as a user that nobody else has, who has no capability, in a user namespace of
-his own where one can be made, and gets the first kill when memory runs out.
+bubblewrap (bwrap(1)) gives it mounts, processes, System V objects, a host name and, unless it is for a measurement, a
+network of its own. It sees /usr, a few harmless files of /etc and the listed paths. What it may write to is in memory
+and has a limited size. It runs as a user id that no other program has, without capabilities, and in a user namespace of
+its own where one can be made. It is the first to be killed when memory runs out.
 
 The program gets a session keyring of its own, may make no user namespace, and runs under a filter of system calls
 (module_utils/seccomp.py).
 
-bubblewrap starts as root, so that neither unreadable directories above what is shown nor a kernel that keeps user
-namespaces from ordinary users are in the way, and gives up root before the program begins.
+bubblewrap starts as root, so that neither unreadable directories above the listed paths nor a kernel without
+unprivileged user namespaces are in the way. It drops root before the program starts.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from . import beneath, memory_group, seccomp
 
 MIB = 1024 * 1024
 FILE_LIMIT = 64 * MIB
-"""Bytes in any file that a program writes; one that writes more gets SIGXFSZ."""
+"""Max bytes of any file that a program writes; a larger one gets SIGXFSZ."""
 SCRATCH_LIMIT = 64 * MIB
-"""Bytes in /tmp, in /dev/shm, and in a directory that `mount_scratch` made."""
+"""Max bytes of /tmp, of /dev/shm, and of a directory that `mount_scratch` made."""
 SCRATCH_FILES = 4096
 
 MEMORY_LIMIT = 8 * 1024 * MIB
-"""Bytes of all untrusted programs of a host, or where no control group can be made, of addresses of each process."""
+"""Max bytes of all untrusted programs of a host; without a control group, of address space of each process."""
 
-# The number of processes is the user's, and so that of the sandbox.
+# The limit of processes counts per user, which is per sandbox here.
 LIMITS = {"fsize": FILE_LIMIT, "nproc": 512, "nofile": 16384, "core": 0}
 
-# Of /etc: where compilers and libraries are found, and the names of protocols.
+# The readable files of /etc: search paths of compilers and libraries, and names of protocols.
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf", "protocols")
 _BESIDE_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _CPUS = "/sys/devices/system/cpu"
 _ALONE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--")
 
-# The last steps before the program, which may undo none of them.  The steps before need what the filter refuses, so
-# bubblewrap cannot load the filter.  This is Perl because each sample starts here: Perl takes 2 ms, Python with ctypes
-# 17 ms, and Debian always has it (Essential: yes).  From util-linux 2.41 on setpriv(1) can load a filter.
-# In a user namespace, with the capabilities that `unshare` has kept: no further one, and a read-only /proc.
+# The last steps before the program, which the program cannot undo. bubblewrap cannot load the filter, because its own
+# steps need what the filter refuses. This is Perl because each sample starts here: Perl takes 2 ms, Python with ctypes
+# 17 ms, and Debian always has it (Essential: yes). From util-linux 2.41 on setpriv(1) can load a filter. The steps run
+# in a user namespace with the capabilities that `unshare` has kept; they forbid further namespaces and make /proc
+# read-only.
 _LAST_STEPS = r"""
 my ($alone, $unshare, $mount_setattr, $keyctl, $capset, $seccomp, $filter, $reads) = splice @ARGV, 0, 8;
 my ($CLONE_NEWNS, $AT_FDCWD, $AT_RECURSIVE, $MOUNT_ATTR_RDONLY) = (0x20000, -100, 0x8000, 1);
@@ -87,13 +88,12 @@ HOST_NETWORK = "host"
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Who runs in it, as a user and a group of that number, and what he gets.
+    """The user and group id of a sandbox, and what it can see and write.
 
-    `reads` has paths to which no symbolic link leads: what is seen in the sandbox is what is there when it is made, or
-    the program does not begin.  `trusted` are paths that the operator alone names, links included.
-    `writes` has directories of the host and where each is seen.
-    `network` is NO_NETWORK, HOST_NETWORK or the file of a network namespace. `scratch` has directories in memory and
-    how many bytes they hold; they are gone with the program.
+    `reads` has paths without symbolic links: the sandbox shows what is there when it is made, or the program does not
+    start. `trusted` are paths that only the operator names, links included. `writes` maps directories of the host to
+    their places in the sandbox. `network` is NO_NETWORK, HOST_NETWORK or the file of a network namespace. `scratch` has
+    in-memory directories and their sizes in bytes; they end with the program.
     """
 
     uid: int
@@ -107,13 +107,16 @@ class Sandbox:
     directory: str = "/"
 
     def __post_init__(self) -> None:
-        # To setreuid(2) -1 means no change, and so root.
+        # setreuid(2) takes -1 as "no change", which would mean root.
         if not 0 < self.uid < 2**32 - 1:
             raise ValueError(f"{self.uid} is no user id for a sandbox: use 1 to {2**32 - 2}")
 
 
 def confined(argv: Sequence[str], box: Sandbox) -> list[str]:
-    """The words that run `argv` in a sandbox, for root to execute.  Raises OSError for a link among its `reads`."""
+    """Returns the command that runs `argv` in a sandbox, for root to execute.
+
+    Raises OSError for a link among `reads`.
+    """
     return [
         *_enter(box.network), *_limited(), "choom", "-n", "1000", "--", "bwrap", *_namespaces(box), *_view(box),
         *_environment(), "--chdir", box.directory, "--", *_drop(box), *_given(box), *argv,
@@ -138,7 +141,7 @@ def _namespaces(box: Sandbox) -> list[str]:
 
 
 def _view(box: Sandbox) -> list[str]:
-    """The file system, from what all see to what only this one sees."""
+    """The file system arguments, from the shared parts to those of this sandbox."""
     words = ["--ro-bind", "/usr", "/usr"]
     for path in (Path("/", name) for name in _BESIDE_USR):
         if path.is_symlink():
@@ -159,16 +162,18 @@ def _view(box: Sandbox) -> list[str]:
 
 
 def _proc(uid: int) -> list[str]:
-    """A program could lower its oom_score_adj in /proc; in a user namespace its last steps make that read-only."""
+    """Makes /proc read-only in the last steps, in a user namespace, because a program could lower its oom_score_adj
+    there.
+    """
     if has_user_namespaces(uid):
         return ["--bind", "/proc/sys", "/proc/sys"]
     return ["--remount-ro", "/proc"]
 
 
 def _shown(option: str, path: str, seen: str | None = None) -> list[str]:
-    """Shows a path of the host at `seen`, or where it is.
+    """Shows a path of the host at `seen`, or at the same path.
 
-    bubblewrap would make the directories above it for root alone.
+    bubblewrap would make the parent directories accessible to root alone.
     """
     seen = seen or path
     above = [word for parent in reversed(Path(seen).parents[:-1]) for word in ("--dir", str(parent))]
@@ -176,7 +181,7 @@ def _shown(option: str, path: str, seen: str | None = None) -> list[str]:
 
 
 def _environment() -> list[str]:
-    """The variables of all programs.  Those of one box are set when root has been given up: see `_given`."""
+    """The variables of all programs. Those of one sandbox are set after root was dropped: see `_given`."""
     words = ["--clearenv"]
     for name, value in {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}.items():  # noqa: S108
         words += ["--setenv", name, value]
@@ -184,12 +189,12 @@ def _environment() -> list[str]:
 
 
 def _given(box: Sandbox) -> list[str]:
-    """The variables of this box, for its program alone: PATH or LD_PRELOAD would choose what root runs before."""
+    """The variables of this sandbox, for its program alone: PATH or LD_PRELOAD would choose what root runs before."""
     return ["env", "--", *(f"{name}={value}" for name, value in box.environment.items())] if box.environment else []
 
 
 def _drop(box: Sandbox) -> list[str]:
-    """The words that turn root into the user, in a user namespace that maps no other user where one can be made."""
+    """The commands that switch from root to the user, in a user namespace without other users where one can be made."""
     alone = has_user_namespaces(box.uid)
     numbers = (str(seccomp.number(call)) for call in _CALLS)
     reads = [word for path in box.reads for word in (path, beneath.identity(path))]
@@ -204,12 +209,12 @@ def _become(uid: int) -> list[str]:
 
 @functools.cache
 def has_user_namespaces(uid: int) -> bool:
-    """Whether the user may make a user namespace on this host: in a chroot nobody may, and a kernel can refuse it."""
+    """Returns whether the user may make a user namespace here: not in a chroot, and not if the kernel refuses."""
     return subprocess.run([*_become(uid), *_ALONE, "true"], capture_output=True, check=False).returncode == 0
 
 
 def problem(uid: int) -> str:
-    """Why no program can run in a sandbox on this host, in the words of the tools; empty if one can."""
+    """Returns why no sandbox works on this host, with the tools' messages; empty if one works."""
     try:
         done = subprocess.run(confined(["true"], Sandbox(uid)), capture_output=True, text=True, check=False, timeout=10)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
@@ -218,7 +223,7 @@ def problem(uid: int) -> str:
 
 
 def mount_scratch(directory: Path, uid: int, size: int = SCRATCH_LIMIT, files: int = SCRATCH_FILES) -> None:
-    """Mounts a file system in memory of `size` bytes and `files` inodes for one user; others can read it.
+    """Mounts an in-memory file system of `size` bytes and `files` inodes for one user; others can read it.
 
     `unmount_scratch` removes it with its content.
     """
@@ -230,7 +235,7 @@ def mount_scratch(directory: Path, uid: int, size: int = SCRATCH_LIMIT, files: i
 
 @contextlib.contextmanager
 def mounted_scratch(directory: Path, uid: int, size: int, files: int) -> Iterator[None]:
-    """`mount_scratch` for as long as the context lasts."""
+    """A context with a directory of `mount_scratch`."""
     mount_scratch(directory, uid, size, files)
     try:
         yield
@@ -239,7 +244,7 @@ def mounted_scratch(directory: Path, uid: int, size: int, files: int) -> Iterato
 
 
 def unmount_scratch(directory: Path) -> None:
-    """The end of a directory that `mount_scratch` made, also while somebody uses it; nothing if it is none."""
+    """Unmounts a directory that `mount_scratch` made, even if it is in use; does nothing for another one."""
     if directory.is_mount():
         _run("umount", "--lazy", str(directory))
 

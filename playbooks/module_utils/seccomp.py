@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The system calls that no program in a sandbox may make, as a seccomp filter (seccomp(2), SECCOMP_SET_MODE_FILTER).
 
-The filter is a list of what is refused.  A list of what is allowed would have to name all that compilers, meson, tools
-and stacks use, in each version of their libraries.  But system calls that were added after LAST are refused, because
-nothing is known about them; libraries take ENOSYS for an older kernel and use others.
+The filter lists what is refused. A list of what is allowed would have to name all that compilers, meson, tools and
+stacks use, in each version of their libraries. But system calls newer than LAST are refused, because nothing is known
+about them; libraries then assume an older kernel (ENOSYS) and use other calls.
 
-libseccomp writes the program, as it knows the numbers of each architecture and adds the check of the architecture.  It
-is called with ctypes, because its Python binding is not on every host, and libseccomp itself is: apt depends on it.
+libseccomp writes the program, because it knows the numbers of each architecture and adds the check of the architecture.
+It is called with ctypes: its Python binding is not on every host, but libseccomp itself is, because apt depends on it.
 """
 
 from __future__ import annotations
@@ -37,19 +37,22 @@ REFUSED = {
         "settimeofday clock_settime clock_adjtime adjtimex"
     ),
 }
-"""By what they reach; each fails with EPERM."""
+"""Refused calls, grouped by what they reach; each fails with EPERM."""
 FAMILIES = {1: "AF_UNIX", 2: "AF_INET", 10: "AF_INET6", 16: "AF_NETLINK"}
-"""Address families of sockets that may be made; all others fail with EAFNOSUPPORT, and of AF_NETLINK all protocols but
-NETLINK_ROUTE, which getaddrinfo(3) and getifaddrs(3) use."""
+"""Address families of sockets that may be made.
+
+All others fail with EAFNOSUPPORT, and of AF_NETLINK all protocols but NETLINK_ROUTE, which getaddrinfo(3) and
+getifaddrs(3) use.
+"""
 NAMESPACES = {
     "CLONE_NEWTIME": 0x80, "CLONE_NEWNS": 0x20000, "CLONE_NEWCGROUP": 0x2000000, "CLONE_NEWUTS": 0x4000000,
     "CLONE_NEWIPC": 0x8000000, "CLONE_NEWUSER": 0x10000000, "CLONE_NEWPID": 0x20000000, "CLONE_NEWNET": 0x40000000,
 }  # fmt: skip
-"""Flags of clone(2) and unshare(2) that are refused; clone's lowest byte is a signal, which is not CLONE_NEWTIME."""
+"""Refused flags of clone(2) and unshare(2); clone's lowest byte is a signal, which is not CLONE_NEWTIME."""
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-"""ioctl_tty(2), ioctl_console(2): both put words into the input of a terminal."""
+"""ioctl_tty(2), ioctl_console(2): both insert text into the input of a terminal."""
 ASK = 0xFFFFFFFF
-"""personality(2): it returns what is set and changes nothing."""
+"""personality(2): this argument returns the present value and changes nothing."""
 
 # <seccomp.h>
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -69,7 +72,7 @@ class _Comparison(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """libseccomp.  Raises OSError where it is missing."""
+    """Loads libseccomp. Raises OSError if it is missing."""
     try:
         return ctypes.CDLL("libseccomp.so.2")
     except OSError:
@@ -91,13 +94,13 @@ class _Filter:
         )
 
     def refuse(self, call: str, error: int, *comparisons: tuple[int, ...]) -> None:
-        """Has a call fail if all comparisons hold."""
+        """Makes a call fail if all comparisons hold."""
         array = (_Comparison * len(comparisons))(*(_Comparison(*one) for one in comparisons))
         rule = self.library.seccomp_rule_add_array
         self._check(rule(self.context, ctypes.c_uint32(_ERRNO | error), number(call), len(comparisons), array))
 
     def export(self) -> bytes:
-        """The program for the kernel."""
+        """Returns the program for the kernel."""
         with open(os.memfd_create("seccomp"), "rb") as file:
             self._check(self.library.seccomp_export_bpf(self.context, file.fileno()))
             self.library.seccomp_release(self.context)
@@ -112,7 +115,7 @@ class _Filter:
 
 @functools.cache
 def number(call: str) -> int:
-    """The number of a system call on this architecture.  Raises OSError without a usable libseccomp."""
+    """Returns the number of a system call on this architecture. Raises OSError without a usable libseccomp."""
     found: int = library().seccomp_syscall_resolve_name(call.encode())
     if found == -1:
         raise OSError(f"libseccomp does not know the system call {call}: install version 2.5.4 or newer")
@@ -121,7 +124,10 @@ def number(call: str) -> int:
 
 @functools.cache
 def program() -> bytes:
-    """The filter as instructions of 8 bytes (struct sock_filter).  Raises OSError without a usable libseccomp."""
+    """Returns the filter as instructions of 8 bytes (struct sock_filter).
+
+    Raises OSError without a usable libseccomp.
+    """
     made = _Filter()
     for calls in REFUSED.values():
         for call in calls.split():
@@ -130,7 +136,7 @@ def program() -> bytes:
         made.refuse("unshare", errno.EPERM, (0, _MASKED_EQ, flag, flag))
         if flag > 0xFF:
             made.refuse("clone", errno.EPERM, (0, _MASKED_EQ, flag, flag))
-    # Its flags are in memory, where no filter sees them; the C library goes back to clone(2).
+    # The flags of clone3(2) are in memory, where no filter sees them; the C library falls back to clone(2).
     made.refuse("clone3", errno.ENOSYS)
     for call in ("socket", "socketpair"):
         for family in range(max(FAMILIES)):
@@ -145,6 +151,9 @@ def program() -> bytes:
 
 
 def _refuse_above(last: int) -> bytes:
-    """Instructions before those of libseccomp, which has no ranges; jumps are relative.  x32 numbers are above, too."""
+    """Instructions before those of libseccomp, which has no ranges; jumps are relative.
+
+    x32 numbers exceed LAST, too.
+    """
     rows = ((_LOAD, 0, 0, 0), (_GREATER, 0, 1, last), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS))
     return b"".join(struct.pack("<HBBI", *row) for row in rows)

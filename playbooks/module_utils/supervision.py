@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One command under supervision: pinned in time, its output kept, nothing of it left behind."""
+"""Runs one command under supervision: with a time limit, its output kept, and all its processes ended afterwards."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ansible.module_utils.processes import adopt_orphans, end_children, identify
 from ansible.module_utils.sandbox import FILE_LIMIT
 
 TEXT_LIMIT = 8 * 1024 * 1024
-"""Bytes of a program's output that are handed back; of more the middle is left out."""
+"""Max bytes of a program's output that are returned; from longer output the middle is left out."""
 FAILURE_LIMIT = 100_000
-"""Characters of the output in a failure: of one that takes 700 000 with its escapes, ansible-runner keeps nothing."""
+"""Max characters of output in a failure: ansible-runner drops a failure of 700 000 characters with its escapes."""
 
 
-# The command dies with the module that started it, and fills no disk.
+# The command dies with the module that started it, and cannot fill the disk.
 LEASH = ("prlimit", f"--fsize={FILE_LIMIT}", "setpriv", "--pdeathsig", "KILL", "--")
 
 
 class ControllerGoneError(Exception):
-    """Nobody reads this module's answer any more."""
+    """The controller has disconnected, so nothing reads this module's result."""
 
 
 def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
-    """Waits for the end of a command; False when the time is up.
+    """Waits for the end of a command; False on time-out.
 
-    The module's standard output is the SSH channel.  It hangs up when the
-    controller was cancelled or has died: then nobody would stop the command.
+    The module's standard output is the SSH channel. It closes when the controller was cancelled or has died; then
+    nothing else would stop the command.
     """
     poll = select.poll()
     descriptor = os.pidfd_open(child.pid)
@@ -51,7 +51,7 @@ def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
 
 
 def text_of(file: IO[bytes], limit: int = TEXT_LIMIT) -> str:
-    """What a program wrote into a file, at most so many bytes of it and a note."""
+    """Returns what a program wrote into a file, limited to that many bytes and a note."""
     size, half = file.seek(0, os.SEEK_END), limit // 2
     file.seek(0)
     if size <= limit:
@@ -63,18 +63,17 @@ def text_of(file: IO[bytes], limit: int = TEXT_LIMIT) -> str:
 
 
 def last_words(output: str) -> str:
-    """The last lines of what a program said, for a message of what went wrong."""
+    """Returns the last lines of a program's output, for an error message."""
     return "\n".join(output.splitlines()[-20:])[-10_000:]
 
 
 def run_once(argv: list[str], *, timeout: float, directory: str, pid_directory: str) -> dict[str, Any]:
-    """Runs one command to its end, its limit, or the end of the controller's interest.
+    """Runs one command until its end, its time limit, or until the controller disconnects.
 
-    Returns a sample: `rc` (negative is the number of the signal that ended it),
-    `stdout`, `stderr`, `started` (seconds since 1970), `seconds`, `timed_out`.
-    While the command runs its pid file lies in `pid_directory`.  When it returns
-    no process of the command runs, and none that this process had started before.
-    Raises ControllerGoneError when the controller no longer waits for the result.
+    Returns a sample: `rc` (negative is the number of the signal that ended it), `stdout`, `stderr`, `started` (seconds
+    since 1970), `seconds`, `timed_out`. While the command runs its pid file is in `pid_directory`. On return no process
+    of the command runs, and no descendant that this process had before. Raises ControllerGoneError when the controller
+    no longer waits for the result.
     """
     adopt_orphans()
     with contextlib.ExitStack() as files:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Copies a directory tree that an untrusted program has written.
 
-There is no archive in between, so there is no header whose sizes, names or types could lie: the program has ended, and
-root reads its directory itself.  Nothing is opened through a symbolic link (open(2), O_NOFOLLOW), and bytes and entries
-are counted as they are written.
+No archive is involved, so no header can have false sizes, names or types: the program has ended, and root reads its
+directory itself. Nothing is opened through a symbolic link (open(2), O_NOFOLLOW), and bytes and entries are counted as
+they are written.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BYTES_LIMIT = 256 * 1024 * 1024
-"""Bytes of all files together; a hole in a file counts, because the copy has none."""
+"""Max bytes of all files together; a hole in a file counts, because the copy has none."""
 ENTRY_LIMIT = 10_000
 DEPTH_LIMIT = 32
-"""Levels of directories: anything that walks the copy may recurse."""
+"""Max levels of directories, because code that walks the copy may recurse."""
 NAME_LIMIT = 255
 PATH_LIMIT = 1024
-"""Bytes of a name, and of a path below the copy (PATH_MAX is 4096)."""
+"""Max bytes of a name, and of a path below the copy (PATH_MAX is 4096)."""
 
 _CHUNK = 1024 * 1024
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UntrustedTreeError(ValueError):
-    """The tree holds something that is not copied; the message has its path and the reason."""
+    """The tree holds something that cannot be copied; the message has its path and the reason."""
 
 
 def copy_tree(source: Path, target: Path) -> None:
     """Copies what is below `source` into `target`, which must not exist and will belong to the caller.
 
-    Regular files, directories, and symbolic links to a name in the same directory are copied; of a mode only whether
-    the file is executable.  Nothing may change `source` meanwhile.  Raises UntrustedTreeError, or OSError if `target`
-    cannot be written; then there is no `target`.
+    Copies regular files, directories, and symbolic links to a name in the same directory; of the mode only whether a
+    file is executable. Nothing may change `source` meanwhile. Raises UntrustedTreeError, or OSError if `target` cannot
+    be written; then there is no `target`.
     """
     target.mkdir()
     try:
@@ -103,7 +103,7 @@ class _Copy:
         def create(file: str, flags: int) -> int:
             return os.open(file, flags | os.O_NOFOLLOW, 0o644, dir_fd=target)
 
-        # Not blocking: a pipe that took the file's place would wait for a writer.
+        # Non-blocking, because a FIFO put in the file's place would wait for a writer.
         reader = os.open(name, _LOOK | os.O_NONBLOCK, dir_fd=source)
         with open(reader, "rb", buffering=0) as file, open(name, "xb", opener=create) as copy:
             mode = os.fstat(reader).st_mode
@@ -116,7 +116,7 @@ class _Copy:
 
 
 def _check_name(name: str, path: str) -> None:
-    """Raises UntrustedTreeError for a name that misleads the reader of a log or is too long for a file system."""
+    """Raises UntrustedTreeError for a name that could mislead the reader of a log or is too long for a file system."""
     if not name.isprintable() or len(os.fsencode(name)) > NAME_LIMIT:
         raise UntrustedTreeError(f"{path[-200:]!r}: a name is at most {NAME_LIMIT} bytes of printable UTF-8")
     if len(os.fsencode(path)) > PATH_LIMIT:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a playbook against a testbed and returns the result.
 
-The playbooks are the only way to the hosts.  What goes in are extra variables,
-what comes out is what the plays handed to `set_stats` and what modules told on
-the way (playbooks/tell); playbooks/README.md lists all of it for every playbook.
+The playbooks are the only access to the hosts. The input is extra variables. The output is what the plays pass to
+`set_stats`, and the reports of running modules (playbooks/report). playbooks/README.md lists both for every playbook.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOKS = ROOT / "playbooks"
 POLL_SECONDS = 0.5
-"""How often cancellation and the time limit are looked at."""
+"""Seconds between two checks of cancellation and the time limit."""
 GRACE_SECONDS = 10.0
-"""How long ansible-playbook may take to end its connections before it is killed."""
+"""Seconds in which ansible-playbook can end its connections before it is killed."""
 
-# Dies with the process that plays, and leaves its number for cancellation.
+# The command dies with the process that plays, and writes its process id for cancellation.
 LEASH = ["setpriv", "--pdeathsig", "TERM", "--", "sh", "-c", 'echo $$ >"$0"; exec "$@"']
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened on a host: `what` is started, ok, skipped, failed or unreachable."""
+    """An event on a host: `what` is started, ok, skipped, failed or unreachable."""
 
     what: str
     host: str
@@ -54,17 +53,17 @@ class Event:
 class Listener:
     """Receives events of a running play, in the thread that plays; an exception of a listener ends the play.
 
-    `event` gets what happens on hosts, `handed` what a task hands to `set_stats`, and `told` what a module tells.
-    `journal` is a file where the latter is added to, line by line and at once, and that stays.
+    `event` gets the events on hosts, `handed` what a task passes to `set_stats`, and `report` what a running module
+    reports. `journal` is a file that gets each report at once as a line, and is kept.
     """
 
     event: Callable[[Event], None] | None = None
     handed: Callable[[dict[str, Any]], None] | None = None
-    told: Callable[[dict[str, Any]], None] | None = None
+    report: Callable[[dict[str, Any]], None] | None = None
     journal: Path | None = None
 
 
-NOBODY = Listener()
+NO_LISTENER = Listener()
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Failure:
 
 @dataclass
 class PlayResult:
-    """What came of a play that ran to its end."""
+    """The result of a play that ran to its end."""
 
     name: str
     ok: bool = False
@@ -99,7 +98,7 @@ class PlayResult:
 
 
 class PlayError(Exception):
-    """A play did not do its work."""
+    """A play did not complete."""
 
     def __init__(self, result: PlayResult, message: str) -> None:
         super().__init__(message)
@@ -107,7 +106,7 @@ class PlayError(Exception):
 
 
 class PlayFailedError(PlayError):
-    """A task failed, or a host could not be reached."""
+    """A task failed, or a host was unreachable."""
 
     def __init__(self, result: PlayResult) -> None:
         reasons = (
@@ -117,15 +116,15 @@ class PlayFailedError(PlayError):
 
 
 class PlayCancelledError(PlayError):
-    """The play was cancelled; nothing of it runs on the hosts any more."""
+    """The play was cancelled; none of its processes runs on the hosts any more."""
 
 
 class PlayTimeoutError(PlayError):
-    """The play took too long; nothing of it runs on the hosts any more."""
+    """The play took too long; none of its processes runs on the hosts any more."""
 
 
 class _Play:
-    """One play under way: collects its events, and ends it on request."""
+    """One running play: collects its events, and ends it on request."""
 
     def __init__(
         self,
@@ -138,7 +137,7 @@ class _Play:
     ) -> None:
         self.result = result
         self.pid_file = directory / "pid"
-        self.journal = _Journal(listener.journal or directory / "told")
+        self.journal = _Journal(listener.journal or directory / "reports")
         self.patience = patience
         self.deadline = time.monotonic() + patience
         self.listener = listener
@@ -148,7 +147,7 @@ class _Play:
         self.killing_since = 0.0
 
     def handle_event(self, event: dict[str, Any]) -> bool:
-        """Called by ansible-runner for each event; False because no event file shall be kept."""
+        """Handles an event of ansible-runner; returns False, because no event file is wanted."""
         kind, data = event.get("event", ""), event.get("event_data", {})
         if kind == "playbook_on_stats":
             self.result.data.update(data.get("artifact_data", {}))
@@ -168,17 +167,20 @@ class _Play:
             self.call(self.listener.handed, data["res"]["ansible_stats"]["data"])
         return False
 
-    def hear(self) -> None:
+    def forward(self) -> None:
         """Forwards new reports; each restarts the time-out."""
         try:
-            for told in self.journal.new():
+            for report in self.journal.new():
                 self.deadline = time.monotonic() + self.patience
-                self.call(self.listener.told, told)
-        except Exception as error:  # a line that cannot be read
+                self.call(self.listener.report, report)
+        except Exception as error:  # for example a damaged line
             self.raised = self.raised or error
 
     def call(self, listener: Callable[[T], None] | None, what: T) -> None:
-        """An exception must not get into ansible-runner, which would leave the play alone: it waits for the end."""
+        """Calls a listener.
+
+        Its exception must not reach ansible-runner, which would abandon the play; it waits for the end.
+        """
         if listener is None or self.raised is not None:
             return
         try:
@@ -187,20 +189,19 @@ class _Play:
             self.raised = error
 
     def must_be_killed(self) -> bool:
-        """Called by ansible-runner all the time: ends a play gently first.
+        """Returns whether ansible-runner shall end the play, which calls this all the time; sends SIGTERM first.
 
-        At SIGTERM ansible-playbook ends its SSH connections, and the modules on
-        the hosts end what they run when they lose theirs.  SIGKILL, which is
-        what ansible-runner sends, would leave both behind.
+        At SIGTERM ansible-playbook ends its SSH connections, and the modules on the hosts end their processes when the
+        connection closes. SIGKILL, which ansible-runner sends, would leave both running.
         """
-        self.hear()
+        self.forward()
         if not self.killing_since and self.must_end():
             self.killing_since = time.monotonic()
             self.terminate()
         return bool(self.killing_since) and time.monotonic() > self.killing_since + GRACE_SECONDS
 
     def must_end(self) -> bool:
-        """Whether it shall not go on; `error` or `raised` is the reason."""
+        """Returns whether the play shall end; `error` or `raised` is the reason."""
         if self.cancelled is not None and self.cancelled():
             self.error = PlayCancelledError
         elif time.monotonic() > self.deadline:
@@ -216,14 +217,14 @@ class _Play:
 
 
 class _Journal:
-    """A file to which lines of JSON are added, from where it ended when this began."""
+    """A file to which lines of JSON are appended, read from its end at the time of creation."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.offset = path.stat().st_size if path.exists() else 0
 
     def new(self) -> Iterator[dict[str, Any]]:
-        """What was added since the last time; not the line that is just being added."""
+        """Returns the complete lines that were appended since the last call."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -249,7 +250,7 @@ def _var() -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """What ansible-playbook sees: our configuration, our programs, nothing in the home directory."""
+    """The environment of ansible-playbook: this configuration, these programs, nothing of the home directory."""
     return {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
@@ -261,9 +262,10 @@ def _environment() -> dict[str, str]:
 
 
 def _verbatim(values: Mapping[str, object]) -> str:
-    """A file of variables in which Ansible looks for no templates: they could run anything on the controller.
+    """Writes a file of variables in which Ansible evaluates no templates, because they could run anything on the
+    controller.
 
-    The tag has to be on the whole; on a single text it would make a number of "1" and a truth value of "false".
+    The tag has to be on the whole file; on a single text it would make a number of "1" and a boolean of "false".
     """
     plain = json.loads(json.dumps(dict(values), default=str))
     return "--- !unsafe\n" + yaml.safe_dump(plain)
@@ -271,7 +273,7 @@ def _verbatim(values: Mapping[str, object]) -> str:
 
 @contextlib.contextmanager
 def _private_directory() -> Iterator[Path]:
-    """A directory for one play; those of processes that have died are removed first."""
+    """Makes a directory for one play; removes those of dead processes first."""
     plays = _var() / "plays"
     plays.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in plays.iterdir():
@@ -289,7 +291,7 @@ def _private_directory() -> Iterator[Path]:
 
 
 def _server(environment: Mapping[str, str]) -> AnsibleServer:
-    """A server for plays with these settings, the last one if it has them."""
+    """Returns a server for plays with these settings, the last one if its settings are the same."""
     settings = {name: value for name, value in environment.items() if name.startswith("ANSIBLE_") or name == "PATH"}
     key = frozenset(settings.items()), os.getpid()
     if not _server_with(*key).alive():
@@ -308,17 +310,15 @@ def play(
     inventory: Path,
     extra_vars: Mapping[str, object],
     timeout: float,
-    listener: Listener = NOBODY,
+    listener: Listener = NO_LISTENER,
     cancelled: Callable[[], bool] | None = None,
 ) -> PlayResult:
     """Plays `playbooks/NAME.yml` and waits for its end.
 
-    Returns the result also when tasks failed (`ok` is False and `failures` says
-    what); `require_ok()` turns that into an exception.  Raises PlayCancelledError
-    once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds
-    without a report, FileNotFoundError for a playbook or an inventory that
-    is not there, OSError where there is no room for the play's own files, and
-    what a listener raises.
+    Returns the result also when tasks failed: then `ok` is False and `failures` has the messages; `require_ok()` turns
+    that into an exception. Raises PlayCancelledError after `cancelled()` returned True, PlayTimeoutError after
+    `timeout` seconds without a report, FileNotFoundError for a missing playbook or inventory, OSError without space for
+    the play's own files, and the exceptions of the listener.
     """
     playbook = PLAYBOOKS / f"{name}.yml"
     for path, what in ((playbook, "playbook"), (inventory, "inventory: raise the lab first, or correct the path")):
@@ -334,7 +334,7 @@ def play(
             project_dir=str(PLAYBOOKS),
             playbook=playbook.name,
             inventory=str(inventory.absolute()),
-            envvars={**_environment(), "PERFWEB_TOLD": str(under_way.journal.path)},
+            envvars={**_environment(), "PERFWEB_REPORTS": str(under_way.journal.path)},
             fact_cache_type="none",
             settings={"pexpect_timeout": POLL_SECONDS},
             quiet=True,
@@ -345,10 +345,10 @@ def play(
         runner.config.command = [*LEASH, str(under_way.pid_file), *command]
         try:
             runner.run()
-        except OSError:  # which leaves the play alone
+        except OSError:  # which abandons the play
             under_way.terminate()
             raise
-        under_way.hear()
+        under_way.forward()
         result.log = runner.stdout.read()
     result.seconds = time.monotonic() - begin
     if under_way.raised is not None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host needs for the service's key to do there only what the playbooks need: playbooks/guard.py and two files.
+"""Prepares the files that limit the service's key on a host: playbooks/guard.py, the packed modules, and the policy.
 
     python -m runners.ansible.guard FILE
 
-packs the modules of the playbooks, exactly as Ansible sends them, into FILE.  The playbook guard.yml has that done, and
-installs all of it on real machines; the labs do it as they are raised.
+packs the modules of the playbooks, exactly as Ansible sends them, into FILE. The playbook guard.yml calls this and
+installs the files on real machines; the labs install them at start.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ DEFAULTS = {
     "meson": "meson",
     "machine_network": "",
 }
-"""As in playbooks/roles/lab/defaults, and so the users of runs."""
+"""The defaults of playbooks/roles/lab/defaults, and so the users of runs."""
 UIDS = [1879048192, 2147483647]
 
 
 def line(public_key: str, directory: str) -> str:
-    """The line of `authorized_keys` that lets a key reach the guard in a directory, and nothing else (sshd(8))."""
+    """Returns the line of `authorized_keys` that limits a key to the guard in a directory (sshd(8))."""
     command = f"/usr/bin/python3 -IS {shlex.quote(f'{directory}/guard.py')}"
     return f'restrict,command="{command}" {public_key.strip()}\n'
 
 
 def files(links: Sequence[str], **variables: str) -> dict[str, bytes]:
-    """What is in that directory of a host with these data links, by name; `variables` are those of its inventory."""
+    """Returns the files of that directory for a host with these data links; `variables` are those of its inventory."""
     policy = {**DEFAULTS, **variables, "links": links, "uids": UIDS}
     return {
         "guard.py": (PLAYBOOKS / "guard.py").read_bytes(),
@@ -56,7 +56,7 @@ def files(links: Sequence[str], **variables: str) -> dict[str, bytes]:
 
 @functools.cache
 def modules() -> bytes:
-    """All modules, packed; once for a process, by another one, since Ansible takes its settings when it is imported."""
+    """Packs all modules, once per process; in a child process, because Ansible takes its settings at import."""
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory, "modules.zip")
         settings = {"ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "ANSIBLE_HOME": directory}
@@ -66,7 +66,7 @@ def modules() -> bytes:
 
 
 def version() -> str:
-    """A name for all that hosts get alike."""
+    """A name for what is the same on all hosts."""
     with zipfile.ZipFile(io.BytesIO(modules())) as archive:
         packed = [(entry.filename, entry.CRC) for entry in archive.infolist()]
     return hashlib.sha256(repr(packed).encode() + (PLAYBOOKS / "guard.py").read_bytes()).hexdigest()
@@ -80,7 +80,7 @@ def pack(target: Path) -> None:
 
     init_plugin_loader()
     sources = {path.stem: path.read_bytes() for path in sorted((PLAYBOOKS / "library").glob("*.py"))}
-    # What each imports is looked for in one go, which takes a tenth of the time.
+    # One search for all imports takes a tenth of the time of one for each module.
     imports = {ast.unparse(node) for text in sources.values() for node in ast.walk(ast.parse(text)) if _is_shared(node)}
     now, nothing = datetime.now(UTC), ExtensionManager()
     with Packed(target, "w") as archive:
@@ -95,7 +95,7 @@ def _is_shared(node: ast.AST) -> bool:
 
 
 def install(directory: Path, contents: Mapping[str, bytes]) -> None:
-    """Puts the files into a directory of this machine, where a guard may be at work."""
+    """Installs the files into a directory of this machine, even while a guard of it runs."""
     directory.mkdir(mode=0o755, exist_ok=True)
     for name, content in contents.items():
         new = directory / f"{name}.new"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ansible's modules are packed with their bytecode.
+"""Packs Ansible's modules with their bytecode.
 
-A host gets a module as a zip file of sources, from its own to those of all that it imports, and compiles them anew each
-time, which takes longer than most modules' work.
+A host gets a module as a zip file with the sources of all that it imports. Compiling them on each call takes longer
+than the work of most modules.
 """
 
 import marshal
@@ -13,13 +13,13 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 UNCHECKED_HASH = 0b01
-"""Of the flags of a .pyc file (PEP 552): it is right without a look at the source."""
+"""Flags of a .pyc file (PEP 552): it is valid without a check of the source."""
 
 
 class Packed(zipfile.ZipFile):
-    """A zip file in which each source has its bytecode beside it.
+    """A zip file with the bytecode of each source.
 
-    zipimport takes that first, and the source where its Python is of another version.
+    zipimport prefers the bytecode, and takes the source if its Python has another version.
     """
 
     def writestr(self, zinfo_or_arcname: zipfile.ZipInfo | str, data: Any, *options: Any, **more: Any) -> None:
@@ -32,7 +32,7 @@ class Packed(zipfile.ZipFile):
 
 
 class _Zipfile:
-    """What Ansible's packing takes of the module zipfile."""
+    """What Ansible's packing uses of the module zipfile."""
 
     ZipFile = Packed
     ZipInfo = zipfile.ZipInfo
@@ -41,5 +41,5 @@ class _Zipfile:
 
 
 def install() -> None:
-    """Has the Ansible that this process has imported pack so."""
+    """Makes the imported Ansible pack with bytecode."""
     sys.modules["ansible.executor.module_common"].zipfile = _Zipfile  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The operations of a run on its testbed, one method for each playbook; playbooks/README.md has their input and
-output.
+"""The operations of a run on its testbed, one method for each playbook.
+
+Playbooks/README.md has their input and output.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,20 +13,23 @@ from perfweb.runs.models import Run, Target
 from runners.ansible import driver
 from runners.ansible.driver import Listener
 
-# A play takes some seconds, but for its samples; these limits are for hosts that hang, not for hosts that are busy.
+# These limits are for hosts that hang, not for busy hosts: without its samples, a play takes some seconds.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
 BOOT_SECONDS = 900.0
-"""More for a play that may switch a machine off and on, whose firmware takes minutes; killed, it would begin anew."""
+"""For a play that may power-cycle a machine, whose firmware takes minutes; killed, it would start again."""
 HEALTH_SECONDS = 60.0
 DEBUGGER_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
-"""How long a sample is tried again whose server is still busy with the one before."""
+"""Max seconds for which a sample is retried while the server is busy with the one before."""
 
 
 @dataclass(frozen=True)
 class BootRequest:
-    """What to boot; `boot_id` names it on the hosts, `layout` which of a build's libraries and routers is meant."""
+    """What to boot.
+
+    `boot_id` is its name on the hosts, `layout` selects one of the build's layouts of libraries and routers.
+    """
 
     boot_id: str
     target: str
@@ -38,9 +42,9 @@ class BootRequest:
 
 @dataclass(frozen=True)
 class Sampling:
-    """What to measure on a boot: `measurements` as the module `measure` takes them, on the `host` of a role.
+    """What to measure on a boot: `measurements` as for the module `measure`, on the `host` of a role.
 
-    A command may take `timeout` seconds; `limits` are the gates that are on.
+    A command may take `timeout` seconds; `limits` are those of the enabled gates.
     """
 
     host: str
@@ -52,8 +56,8 @@ class Sampling:
 class Plays:
     """The playbooks of one run on one testbed.
 
-    All but `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns true.
-    Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
+    All except the clean-up plays `stop` and `restore` end with PlayCancelledError soon after `cancelled()` turns true.
+    They raise PlayFailedError when a host fails, and PlayTimeoutError, except where noted.
     """
 
     def __init__(self, run: Run, cancelled: Callable[[], bool] | None = None) -> None:
@@ -62,17 +66,17 @@ class Plays:
         self.cancelled = cancelled
 
     def prepare(self, tunnels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """`facts` of each host, by its name, and what is `lacking` there of the tunnels that its role has to make."""
+        """Returns the `facts` of each host by name, and what is `lacking` for the tunnels that it has to make."""
         wanted = {role: list(kinds) for role, kinds in tunnels.items()}
         return self._play("prepare", {"tunnels": wanted}).require_ok().data
 
     def health(self) -> dict[str, Any]:
-        """`facts` and `problems` of each host, by its name."""
+        """Returns `facts` and `problems` of each host by name."""
         found: dict[str, Any] = self._play("health", {}, timeout=HEALTH_SECONDS).require_ok().data["health"]
         return found
 
     def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
-        """`prefix`, `build_log`, `cached` and `seconds`."""
+        """Returns `prefix`, `build_log`, `cached` and `seconds`."""
         values: dict[str, object] = {
             "build_key": key,
             "source_archive": str(archive),
@@ -81,16 +85,16 @@ class Plays:
         return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
 
     def replicate(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
-        """A boot from its beginning to its end.
+        """Plays a whole boot.
 
-        `listener` is told the samples, and handed first `commands`, `effective` tunables and, of a stack, `boot_log`,
-        when it is up; then `counters`; and then what `stop` gives, unless a sample failed, after which nothing more is
-        measured, or no counters were told: then nothing is stopped.
+        `listener` gets the samples as reports. Its `handed` gets first `commands`, `effective` tunables and, for a
+        stack, `boot_log`, when the target is up; then `counters`; then the results of `stop`. After a failed sample
+        nothing more is measured, and without counters nothing is stopped.
         """
         self._sample("simulate" if request.target == Target.SIM else "replicate", request, sampling, listener)
 
     def finish(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
-        """The same with what is booted already."""
+        """Plays the rest of a boot whose target is up."""
         self._sample("simulate" if request.target == Target.SIM else "finish", request, sampling, listener)
 
     def _sample(self, name: str, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
@@ -105,20 +109,20 @@ class Plays:
         self._play(name, self._about(request) | values, timeout=limit, listener=listener).require_ok()
 
     def collect(self, request: BootRequest) -> dict[str, str]:
-        """The counters as text, by the view that shows them; empty texts of a stack that does not answer."""
+        """Returns the counters as text, by view; empty texts if the stack does not respond."""
         counters: dict[str, str] = self._play("collect", self._about(request)).require_ok().data["counters"]
         return counters
 
     def debugger(self, request: BootRequest) -> str:
-        """The threads of a stack, as reported by it or, if it does not respond, by its host; empty if it does not
-        run.
+        """Returns the threads of a stack, reported by it or, if it does not respond, by its host; empty if it does
+        not run.
         """
         about: dict[str, object] = {"boot_id": request.boot_id, "prefix": request.prefix}
         said: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
         return said
 
     def stop(self, request: BootRequest) -> dict[str, Any]:
-        """`exit_status`, `crashed` and `log`."""
+        """Returns `exit_status`, `crashed` and `log`."""
         about: dict[str, object] = {"boot_id": request.boot_id, "topology": request.topology}
         return self._play("stop", about, cancellable=False).require_ok().data
 
@@ -143,7 +147,7 @@ class Plays:
         values: dict[str, object],
         *,
         timeout: float = PLAY_SECONDS,
-        listener: Listener = driver.NOBODY,
+        listener: Listener = driver.NO_LISTENER,
         cancellable: bool = True,
     ) -> driver.PlayResult:
         return driver.play(

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A server process that has imported Ansible once and forks for each play.
 
-A play takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
-modules, on the machine that measures, too.  Here a controller has one server process that imports Ansible; each play
-is a fork of it, and the modules that it has packed (`packing`) stay packed.  What is started in place of
-ansible-playbook is `ask`, which hands over its arguments, environment and standard files, passes SIGTERM on, and ends
-with the status of the play.
+Otherwise ansible-playbook would need more than a second of each play to import itself and to pack the modules, on the
+machine that measures, too. A controller has one server process that imports Ansible. Each play is a fork of it, and
+packed modules (`packing`) are reused. In place of ansible-playbook a client, `ask`, starts: it sends its arguments,
+environment and standard files, forwards SIGTERM, and exits with the play's status.
 
-Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play.  As a worker does not
-see a change of its own modules before it is started again, it does not see one of the playbooks' modules.
+Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play. A worker sees changes
+of the playbooks' modules, as of its own, only after a restart.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
 LONGEST_REQUEST = 200_000
-"""Bytes of arguments and environment; a datagram of a UNIX socket may have that many."""
+"""Max bytes of arguments and environment, which is that of a datagram of a UNIX socket."""
 GRACE_SECONDS = 10.0
-"""How long a play whose asker has gone may take to end its connections."""
+"""Seconds in which a play whose client has gone can end its connections."""
 MODULES = [
     *("cli.playbook", "executor.module_common", "plugins.action.assert", "plugins.action.normal"),
     *("plugins.action.set_stats", "plugins.callback.default", "plugins.connection.ssh", "plugins.filter.core"),
@@ -41,13 +40,13 @@ MODULES = [
     *("plugins.strategy.linear", "plugins.test.core", "plugins.test.files", "plugins.test.mathstuff"),
     *("plugins.test.uri", "plugins.vars.host_group_vars"),
 ]
-"""Of Ansible, what each of our plays imports."""
+"""Modules of Ansible that each of these plays imports."""
 
 
 class AnsibleServer:
     """A server process, which ends with this object or with the thread that made it.
 
-    `environment` has the settings that Ansible reads when it is imported; a play cannot change them.
+    `environment` has the settings that Ansible reads at import; a play cannot change them.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -67,11 +66,11 @@ class AnsibleServer:
         weakref.finalize(self, _end, self.process)
 
     def alive(self) -> bool:
-        """Whether it accepts a play."""
+        """Returns whether it accepts a play."""
         return self.process.poll() is None
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """What does the same as the command `argv` of ansible-playbook, sooner."""
+        """Returns the command that does the same as the command `argv` of ansible-playbook, but starts faster."""
         return [sys.executable, "-I", "-S", os.path.abspath(__file__), "ask", self.name, *argv]
 
 
@@ -81,7 +80,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def ask(name: str, argv: Sequence[str]) -> int:
-    """Has `argv` played by the server of that name; the status with which it ended."""
+    """Makes the server of that name play `argv`; returns the exit status."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(f"\0{name}")
 
@@ -105,7 +104,7 @@ def serve(listener: socket.socket) -> NoReturn:
     importlib.import_module("runners.ansible.packing").install()
     _load_plugins()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiters
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the waiters
     while True:
         asker, _ = listener.accept()
         if _user(asker) == os.geteuid():
@@ -114,11 +113,13 @@ def serve(listener: socket.socket) -> NoReturn:
 
 
 def _load_plugins() -> None:
-    """Parses what a play would parse before its first task: metadata of Ansible, and descriptions of plugins."""
+    """Parses in advance what a play would parse before its first task: metadata of Ansible, and descriptions of
+    plugins.
+    """
     from ansible.plugins import loader
 
     loader.init_plugin_loader()
-    # Each play does this again, which changes nothing, as its settings are those of the server.
+    # Each play repeats this without effect, because its settings are those of the server.
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     importlib.import_module("ansible_collections.ansible.builtin")
     for kind in ("become", "connection", "shell", "vars"):
@@ -126,32 +127,32 @@ def _load_plugins() -> None:
 
 
 def _user(peer: socket.socket) -> int:
-    """The client's credentials; an abstract address (unix(7)) has no permissions."""
+    """Returns the client's credentials, because an abstract address (unix(7)) has no permissions."""
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", credentials)[1])
 
 
 def _fork(child: Callable[[], NoReturn]) -> int:
-    """The process id of a child that dies with this process."""
+    """Forks a child that dies with this process; returns its process id."""
     import ctypes
 
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it died before that
+        if os.getppid() != parent:  # the parent died before prctl
             os._exit(1)
         child()
     return pid
 
 
 def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
-    """One play: starts it, ends it when the client requests that or disconnects, and returns its status."""
+    """Runs one play: starts it, ends it when the client requests that or disconnects, and returns its status."""
     import atexit
 
     from ansible.config.manager import cleanup_tmp_file
 
-    atexit.unregister(cleanup_tmp_file)  # the directory is the server's, with the packed modules in it
+    atexit.unregister(cleanup_tmp_file)  # the directory belongs to the server, with its packed modules
     listener.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -177,7 +178,7 @@ def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
 def _play(
     asker: socket.socket, files: Sequence[int], *, argv: Sequence[str], cwd: str, environment: Mapping[str, str]
 ) -> NoReturn:
-    """Becomes ansible-playbook with the asker's arguments, environment and standard files."""
+    """Becomes ansible-playbook with the client's arguments, environment and standard files."""
     from ansible.cli.playbook import PlaybookCLI
 
     asker.close()

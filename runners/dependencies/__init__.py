@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the project depends on: its bill of materials, and published advisories."""
+"""The project's dependencies: the bill of materials, and published advisories."""

@@ -20,7 +20,7 @@ from typing import Any
 from runners.dependencies.sbom import LOCKS, ROOT, Locked, licence_of, locked
 
 TIME_LIMIT = 600.0
-"""Seconds for which pip-audit may ask."""
+"""Max seconds of pip-audit's queries."""
 
 ALLOWED = re.compile("Apache|BSD|MIT|ISC|MPL-2|Mozilla Public|PSF|Python Software Foundation|LGPL-3|Zlib|CNRI|Artistic")
 EXCEPTIONS = {
@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "djlint": "GPL-3.0-or-later: a linter, in no process of the service",
     "imapclient": "BSD-3-Clause, which its metadata does not state",
 }
-"""Distributions whose licence is allowed although the pattern does not say so, and why."""
+"""Distributions whose licence is allowed although the pattern does not match it, with the reason."""
 _YANKED = re.compile(r'warning: `([^`]+)` is yanked(?: \(reason: "(.*)"\))?')
 
 
@@ -41,7 +41,7 @@ class Outcome(IntEnum):
 
 
 def offline(distributions: Iterable[Locked]) -> list[str]:
-    """Return what is wrong with locked distributions, a sentence each."""
+    """Return the faults of locked distributions, a sentence each."""
     wrong = []
     for one in distributions:
         if not one.hashes:
@@ -98,7 +98,7 @@ def yanked(lock: str, *options: str) -> tuple[Outcome, list[str]]:
 
 
 def main() -> int:
-    """Print what is wrong; return an Outcome."""
+    """Print the faults; return an Outcome."""
     distributions = locked()
     wrong = offline(distributions)
     print(*wrong, f"{len(distributions)} locked distributions: {len(wrong)} problems of hashes and licences", sep="\n")

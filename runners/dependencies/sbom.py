@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The software bill of materials: what is installed and shipped, in CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/).
 
-It is made from files of the tree alone and the licences that the installed distributions state, so that it is the same
-for the same tree: the locked Python distributions with their hashes, the Debian packages that runners/install.sh names,
-and the vendored files. `./dev sbom` prints it.
+It is made only from files of the tree and the licences that the installed distributions state, so the same tree gives
+the same document. It lists the locked Python distributions with their hashes, the Debian packages that
+runners/install.sh names, and the vendored files. `./dev sbom` prints it.
 """
 
 from __future__ import annotations

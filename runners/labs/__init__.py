@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Labs of three hosts on one machine, and the power of real hosts."""
+"""Labs of three hosts on one machine, and power switches of real hosts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What labs of three hosts on one machine have in common: names, addresses, keys, and how one logs in."""
+"""Shared parts of the labs of three hosts on one machine: names, addresses, keys, and logging in."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
 DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 
-# A bash started by sshd reads root's .bashrc for every single command, except
-# below another shell; the hosts of the lab have nothing to do with that file.
+# A bash started by sshd reads root's .bashrc for every single command, except below another shell; the lab's hosts must
+# not depend on that file.
 SSHD_CONFIG = """\
 SetEnv SHLVL=1
 ListenAddress {address}
@@ -46,7 +46,7 @@ Subsystem sftp internal-sftp
 
 
 class LabError(RuntimeError):
-    """The lab could not be raised or taken down; the message names what to do."""
+    """The lab could not be started or stopped; the message has what to do."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,16 @@ class Lab:
             )
 
     def host_name(self, host: str) -> str:
-        """What a host is called on this machine."""
+        """The name of a host on this machine."""
         return f"{self.name}-{host}"
 
     def management(self, host: str) -> str:
-        """A host's address for management."""
+        """A host's management address."""
         raise NotImplementedError
 
     @property
     def ssh_port(self) -> int:
-        """The port of TCP where the hosts' SSH servers are."""
+        """The TCP port of the hosts' SSH servers."""
         return 22
 
     def links(self, host: str) -> list[Link]:
@@ -100,11 +100,11 @@ class Lab:
         ]
 
     def prefix6(self, network: int) -> str:
-        """A network of IPv6, as `fd50:6572:6677:4d01:`."""
+        """The prefix of an IPv6 network, such as `fd50:6572:6677:4d01:`."""
         return f"fd50:6572:6677:{self.net << 8 | network:x}:"
 
     def routes(self, host: str) -> list[dict[str, str]]:
-        """How a host reaches the network on the other side of the device under test."""
+        """A host's route to the network on the other side of the device under test."""
         if host == "dut":
             return []
         near, far = (1, 2) if host == "left" else (2, 1)
@@ -121,7 +121,7 @@ class Lab:
 
     @property
     def guard(self) -> str:
-        """The directory on the hosts with what the key of the service does there (playbooks/guard.py)."""
+        """The hosts' directory of the guard, which limits the service's key (playbooks/guard.py)."""
         raise NotImplementedError
 
     @property
@@ -136,7 +136,7 @@ class Lab:
 
 
 def command(*argv: str, check: bool = True) -> str:
-    """What a tool prints.  Raises LabError with its complaint."""
+    """Returns the output of a tool. Raises LabError with its error message."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if check and done.returncode != 0:
         raise LabError(f"`{shlex.join(argv)}` failed: {done.stderr.strip() or done.stdout.strip()}")
@@ -144,7 +144,7 @@ def command(*argv: str, check: bool = True) -> str:
 
 
 def make_keys(lab: Lab) -> None:
-    """Makes a key for each host, one for the service and one for people, and the list of known hosts."""
+    """Makes a key for each host, one for the service and one for users, and the list of known hosts."""
     lab.keys.mkdir(mode=0o700)
     for name in ("client", "operator", *MANAGEMENT_NUMBER):
         command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", lab.host_name(name), "-f", str(lab.keys / name))
@@ -158,18 +158,18 @@ def make_keys(lab: Lab) -> None:
 
 
 def _known_name(lab: Lab, host: str) -> str:
-    """As sshd(8) wants it in a file of known hosts."""
+    """Returns a line for a file of known hosts (sshd(8))."""
     return lab.management(host) if lab.ssh_port == 22 else f"[{lab.management(host)}]:{lab.ssh_port}"
 
 
 def ssh_options(lab: Lab) -> list[str]:
-    """The options with which the hosts of a lab, and no others, are reached."""
+    """Returns the SSH options that reach the hosts of a lab, and no others."""
     files = ["-o", f"UserKnownHostsFile={lab.state}/known_hosts", "-o", "GlobalKnownHostsFile=/dev/null"]
     return ["-F", "/dev/null", *files, "-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"]
 
 
 def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
-    """Logs in once: what is asserted of a lab is that its hosts can be used.  `log` is the reason why not."""
+    """Logs in once, because a lab counts as up only if its hosts can be used. `log` is named in the error."""
     argv = ["ssh", *ssh_options(lab), "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-i", str(lab.keys / "client")]
     argv += ["-p", str(lab.ssh_port), f"root@{lab.management(host)}", "true"]
     deadline = time.monotonic() + seconds
@@ -184,7 +184,7 @@ def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
 
 
 def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, Mapping[str, object]]) -> None:
-    """Writes the inventory: variables of all, and of each host by its role, besides how they are reached and wired."""
+    """Writes the inventory: variables of all, and of each host by its role, besides addresses and links."""
     groups = {}
     for host, variables in hosts.items():
         wired = {"data_links": [vars(link) for link in lab.links(host)], "routes": lab.routes(host)}
@@ -193,7 +193,7 @@ def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, 
 
 
 def write_simulator(lab: Lab, common: Mapping[str, object]) -> None:
-    """Writes the inventory of a testbed that simulates: dut by another name, and nothing beside it."""
+    """Writes the inventory of a testbed that simulates: dut under another name, without the other hosts."""
     host = {"ansible_host": lab.management("dut"), "data_links": []}
     _write(lab, lab.simulator, common, {"dut": {"hosts": {lab.host_name("sim"): host}}})
 
@@ -212,7 +212,7 @@ def _write(lab: Lab, path: Path, common: Mapping[str, object], groups: Mapping[s
 
 
 def give_to_caller(lab: Lab) -> None:
-    """Under sudo the calling user must be able to read the lab's key."""
+    """Makes the lab's key readable for the calling user of sudo."""
     uid, gid = int(os.environ.get("SUDO_UID", "0")), int(os.environ.get("SUDO_GID", "0"))
     if uid:
         for path in (lab.state, *lab.state.rglob("*")):
@@ -220,7 +220,7 @@ def give_to_caller(lab: Lab) -> None:
 
 
 def end_ssh_connections(lab: Lab) -> None:
-    """Ends the controller's shared connections, which would hang on a lab that has gone."""
+    """Ends the controller's shared SSH connections, which would hang after the lab is gone."""
     directory = lab.state / "ssh"
     if directory.is_dir():
         for path in directory.iterdir():
@@ -228,7 +228,7 @@ def end_ssh_connections(lab: Lab) -> None:
 
 
 def remove_state(lab: Lab, *patterns: str) -> None:
-    """Removes the inventory, keys and sockets of a lab, files of these patterns, and its directory if that is all."""
+    """Removes the inventory, keys and sockets of a lab, files of these patterns, and its directory if it is empty."""
     lab.inventory.unlink(missing_ok=True)
     lab.simulator.unlink(missing_ok=True)
     sockets = lab.state / "ssh"

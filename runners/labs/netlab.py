@@ -10,14 +10,12 @@
                   and in the same places fd50:6572:6677:NN01::1, ::2 and fd50:6572:6677:NN02::2, ::3
                   (a network of its own, RFC 4193; NN is NET in hexadecimal)
 
-Every host has an SSH server of its own on its management address, with its own
-host key, and one key, made here, opens all three.  From then on nothing knows
-that these are namespaces: the inventory that is written to DIR/inventory.yml
-looks like one of real machines.  The device under test gets no addresses on its
-data links; whoever is tested there brings them.
+Every host has its own SSH server on its management address, with its own host key. One key, made here, opens all three.
+After that nothing depends on namespaces: the inventory in DIR/inventory.yml looks like one of real machines. The device
+under test gets no addresses on its data links, because the tested system sets them.
 
-Raising a lab that is up changes nothing; a half-made one is taken down first.
-Taking down works from the names alone, also when DIR is lost.
+Starting a lab that is up changes nothing; an incomplete one is removed first. Stopping works from the names alone, also
+when DIR is lost.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ from runners.labs.common import (
 )
 
 RUN = Path("/run/perfweb")
-"""Holds a lock and, for each lab that is up, a file with the directory it belongs to."""
+"""Has a lock and, for each lab that is up, a file with its directory."""
 HOSTS_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the playbooks refuse it if a stranger made it
 CONGESTION_CONTROL = "cubic"
 
@@ -79,7 +77,7 @@ class Lab(common.Lab):
 
     @property
     def root(self) -> Path:
-        """Where the runs on these hosts have their files; the hosts share the file system."""
+        """The directory of run files on these hosts, which share the file system."""
         return HOSTS_ROOT / self.name
 
     @property
@@ -93,7 +91,7 @@ class Lab(common.Lab):
 
     @property
     def machine_network(self) -> Path:
-        """Is the network namespace of the machine itself, from which some settings of the hosts have to be allowed."""
+        """A link to the machine's own network namespace, which some settings of the hosts need."""
         return RUN / f"machine-{self.name}"
 
     def pid_file(self, host: str) -> Path:
@@ -111,7 +109,7 @@ def _ip_in(lab: Lab, host: str, words: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive() -> Iterator[None]:
-    """One lab at a time is changed: interfaces and one list of the kernel are shared."""
+    """Lets one lab at a time change: interfaces and one list of the kernel are shared."""
     RUN.mkdir(mode=0o755, exist_ok=True)
     with (RUN / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -149,9 +147,9 @@ def _make_network(lab: Lab) -> None:
 
 
 def _configure_hosts(lab: Lab) -> None:
-    """Addresses and routes of the outer hosts; on the device under test only the cables."""
+    """Sets addresses and routes of the outer hosts; on the device under test only the links are up."""
     for host in MANAGEMENT_NUMBER:
-        # Nothing but what a test sends shall be on the data links: no address is made up, and no router asked.
+        # Only the packets of a test may be on the data links: no automatic address, no router solicitation.
         _in(lab, host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0")
         for link in lab.links(host):
             if host != "dut":
@@ -167,7 +165,7 @@ def _configure_hosts(lab: Lab) -> None:
 
 
 def set_congestion_control(lab: Lab) -> None:
-    """Chooses the congestion control of all hosts, whatever the machine prefers."""
+    """Sets the congestion control of all hosts, whatever the machine's default is."""
     with congestion.allowed(CONGESTION_CONTROL):
         for host in MANAGEMENT_NUMBER:
             _in(lab, host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}")
@@ -182,7 +180,9 @@ def _common_variables(lab: Lab) -> dict[str, str]:
 
 
 def _install_guard(lab: Lab) -> None:
-    """The same for all hosts, which share the file system; anew on a lab that is up, as modules may have changed."""
+    """Installs the guard for all hosts, which share the file system; again on a running lab, because modules may
+    have changed.
+    """
     links = sorted({link.interface for host in MANAGEMENT_NUMBER for link in lab.links(host)})
     guard.install(Path(lab.guard), guard.files(links, **_common_variables(lab)))
 
@@ -199,7 +199,7 @@ def _start_ssh_servers(lab: Lab) -> None:
 
 
 def _write_inventory(lab: Lab) -> None:
-    """The two ends get different CPUs where there are two, always the same ones."""
+    """Assigns different CPUs to the two ends where there are two, always the same ones."""
     cpus = sorted(os.sched_getaffinity(0))
     common = _common_variables(lab)
     hosts: dict[str, dict[str, object]] = {host: {"cpus": [cpus[0]]} for host in MANAGEMENT_NUMBER}
@@ -213,21 +213,21 @@ def _namespaces() -> set[str]:
 
 
 def status(lab: Lab) -> dict[str, bool]:
-    """Whether each host is there with its links and its SSH server."""
+    """Returns whether each host has its links and its SSH server."""
     existing = _namespaces()
     answer = {}
     for host in MANAGEMENT_NUMBER:
         links = ""
         if lab.namespace(host) in existing:
             links = command("ip", "-n", lab.namespace(host), "-br", "link")
-        # A stack may have the links of the device under test; they are there if their other ends are.
+        # A stack may hold the links of the device under test; they exist if their other ends do.
         wanted = ["mgmt0@", *(f"{link.interface}@" for link in lab.links(host) if host != "dut")]
         answer[host] = all(word in links for word in wanted) and processes.running(lab.pid_file(host)) is not None
     return answer
 
 
 def _is_up(lab: Lab) -> bool:
-    """An inventory for another network number belongs to an earlier lab of this name."""
+    """Reports an inventory with another network number, from an earlier lab of this name."""
     if (
         not lab.simulator.exists()
         or not lab.inventory.exists()
@@ -238,7 +238,7 @@ def _is_up(lab: Lab) -> bool:
 
 
 def _other_owner(lab: Lab) -> Path | None:
-    """The directory of another user's lab of this name."""
+    """Returns the directory of another user's lab of this name."""
     if not lab.owner_file.exists():
         return None
     other = Path(lab.owner_file.read_text(encoding="utf-8"))
@@ -248,7 +248,7 @@ def _other_owner(lab: Lab) -> Path | None:
 
 
 def up(lab: Lab) -> None:
-    """Raises the lab unless it is up; what fails on the way is taken down again."""
+    """Starts the lab unless it is up; removes it again after an error."""
     if os.geteuid() != 0:
         raise LabError("network namespaces need root: run this with sudo")
     with _exclusive():
@@ -278,9 +278,9 @@ def up(lab: Lab) -> None:
 
 
 def down(lab: Lab) -> None:
-    """Removes everything that `up` made and ends everything that runs on the hosts.
+    """Removes everything that `up` made and ends all processes on the hosts.
 
-    A lab of this name that is up for another directory is not ours and stays.
+    A lab of this name that is up for another directory belongs to another user and stays.
     """
     with _exclusive():
         if _other_owner(lab) is None:
@@ -298,13 +298,13 @@ def _take_down(lab: Lab) -> None:
     links = {entry["ifname"] for entry in json.loads(command("ip", "-j", "link"))}
     for name in (*map(lab.namespace, MANAGEMENT_NUMBER), lab.bridge):
         if name in links:
-            # The kernel takes a namespace apart later, and its links with it.
+            # The kernel removes a namespace, with its links, some time later.
             command("ip", "link", "delete", name, check=False)
     _remove_state(lab)
 
 
 def _kill_everything_in(lab: Lab, host: str) -> None:
-    """The namespace is ours, so everything in it is."""
+    """Removes the namespace with all its processes."""
     deadline = time.monotonic() + 5
     while numbers := command("ip", "netns", "pids", lab.namespace(host)).split():
         if time.monotonic() > deadline:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Switches a real machine off and on, however it is, and waits until its SSH server answers: a `boot_command`.
+"""Power-cycles a real machine in any state, and waits until its SSH server answers: a `boot_command`.
 
     python -m runners.labs.power ipmi    --host HOST --bmc ADDRESS --user USER --password-file FILE
     python -m runners.labs.power redfish --host HOST --bmc URL     --user USER --password-file FILE
     python -m runners.labs.power command --host HOST WORD ...
 
-`ipmi` needs ipmitool on this machine.  `redfish` asks the service at URL (https, whose certificate is checked) as
-DMTF's DSP0266 has it.  `command` runs any program that switches the machine, such as that of a power strip.
+`ipmi` needs ipmitool on this machine. `redfish` uses the service at URL (https with a checked certificate) by DMTF's
+DSP0266. `command` runs any program that switches the machine, such as that of a power strip.
 
-It ends with status 0 when HOST was seen not to answer and then answers.  Its output says what was done and is kept as
-the log of the boot.  It cannot change a kernel's command line: a plan that wants that is refused, except by `command`,
-which hands the words of the plan to the program as its last argument.
+It exits with status 0 when HOST stopped answering and answers again. Its output is kept as the log of the boot. It
+cannot change a kernel's command line, so it refuses a plan with such words. Only `command` accepts them: the program
+gets them as its last argument.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SWITCH_SECONDS = 120.0
 POLL_SECONDS = 0.5
 GREETING_SECONDS = 3.0
 ANSWER_BYTES, ANSWER_SECONDS = 1 << 20, 60.0
-"""Limits of an answer of a BMC, which may be compromised or broken."""
+"""Limits of a response of a BMC, which may be compromised or broken."""
 RESETS = ("ForceRestart", "PowerCycle")
-"""Ways of Redfish to switch a machine off and on that do not ask its operating system, the better one first."""
+"""Redfish reset types that do not depend on the operating system, the preferred one first."""
 Json = dict[str, Any]
 
 
 class PowerError(Exception):
-    """The machine was not switched, or did not come up; the message names what to do."""
+    """The machine was not switched, or did not come up; the message has what to do."""
 
 
 def answers(host: str, port: int) -> bool:
-    """Whether an SSH server greets there (RFC 4253, 4.2)."""
+    """Returns whether an SSH server sends its greeting there (RFC 4253, 4.2)."""
     try:
         with socket.create_connection((host, port), timeout=GREETING_SECONDS) as connection:
             connection.settimeout(GREETING_SECONDS)
@@ -57,16 +57,16 @@ def answers(host: str, port: int) -> bool:
 
 
 def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: float) -> str:
-    """Calls `switch` and returns its output when the host, having gone within `down` seconds, answers within `up`.
+    """Calls `switch`; returns its output when the host went down within `down` seconds and answers within `up`.
 
-    The host is watched while `switch` is at work, for it may be up again when that ends.  Raises PowerError.
+    The host is watched during `switch`, because it may be up again when that returns. Raises PowerError.
     """
     with ThreadPoolExecutor(1) as pool:
         switched = pool.submit(switch)
         deadline = None
         while answers(host, port):
             if switched.done():
-                switched.result()  # or the message has the reason
+                switched.result()  # otherwise the message has the reason
                 deadline = deadline or time.monotonic() + down
                 if time.monotonic() > deadline:
                     raise PowerError(f"{host} went on answering for {down:g} s: is this the BMC, or outlet, of {host}?")
@@ -84,7 +84,7 @@ def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: fl
 
 
 def run(argv: Sequence[str]) -> str:
-    """What a program prints that ends well.  Raises PowerError."""
+    """Returns the output of a program that exits with 0. Raises PowerError."""
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -107,7 +107,7 @@ class Ipmi:
         self.base += ["-C", cipher] if cipher else []
 
     def switch(self) -> str:
-        """Off and on; a machine that is off is switched on, since a cycle is nothing to it (IPMI 2.0, 28.3)."""
+        """Power-cycles the machine; switches it on if it is off, because a cycle does nothing then (IPMI 2.0, 28.3)."""
         on = "is on" in run([*self.base, "chassis", "power", "status"])
         return run([*self.base, "chassis", "power", "cycle" if on else "on"])
 
@@ -125,7 +125,7 @@ class Redfish:
         self.pool = BoundedPoolManager(ssl_context=trust, headers=headers, retries=False, timeout=SECONDS)
 
     def switch(self) -> str:
-        """Off and on, or on if it is off, by the action ComputerSystem.Reset (DSP0268)."""
+        """Resets the machine, or switches it on if it is off, by the action ComputerSystem.Reset (DSP0268)."""
         system = self._ask("GET", self._system())
         target, offered = _reset(system)
         if not target:
@@ -139,7 +139,7 @@ class Redfish:
         return f"{self.url}: {how} of {system.get('Id')}, which was {system.get('PowerState', 'in an unknown state')}\n"
 
     def _system(self) -> str:
-        """The path of the system that is meant."""
+        """Returns the path of the selected system."""
         paths = _system_paths(self._ask("GET", "/redfish/v1/Systems"))
         names = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
         if self.system in names:
@@ -149,7 +149,7 @@ class Redfish:
         return paths[0]
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
-        """The answer, an empty one to an action that has none.  Raises PowerError."""
+        """Returns the response, empty for an action that has none. Raises PowerError."""
         if not path.startswith("/") or path.startswith("//"):
             raise PowerError(f"{self.url} leads to {path}, which is somewhere else: the password does not go there")
         try:
@@ -166,30 +166,30 @@ class Redfish:
 
 
 def _object(value: object) -> Json:
-    """An object of JSON; an empty one for another value."""
+    """Returns an object of JSON; an empty one for another value."""
     return value if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> list[Any]:
-    """A list of JSON; an empty one for another value."""
+    """Returns a list of JSON; an empty one for another value."""
     return value if isinstance(value, list) else []
 
 
 def _system_paths(answer: Json) -> list[str]:
-    """The paths of a collection of systems."""
+    """Returns the paths of a collection of systems."""
     members = _list(answer.get("Members"))
     return [path for member in members if isinstance(path := _object(member).get("@odata.id"), str)]
 
 
 def _reset(system: Json) -> tuple[str, list[str] | None]:
-    """The path of a system's reset, "" if it has none, and the types that it lists, None if it lists none."""
+    """Returns the path of a system's reset, "" if it has none, and its reset types, None if it lists none."""
     action = _object(_object(system.get("Actions")).get("#ComputerSystem.Reset"))
     target, listed = action.get("target"), action.get("ResetType@Redfish.AllowableValues")
     return target if isinstance(target, str) else "", None if listed is None else list(map(str, _list(listed)))
 
 
 def _password(path: Path) -> str:
-    """The first line of a file, as ipmitool takes it."""
+    """Returns the first line of a file, as ipmitool reads it."""
     try:
         return path.read_text(encoding="utf-8").split("\n", 1)[0]
     except (OSError, ValueError) as error:
@@ -197,7 +197,7 @@ def _password(path: Path) -> str:
 
 
 def _complaint(answer: object) -> str:
-    """The message of a Redfish error (DSP0266, 8.6)."""
+    """Returns the message of a Redfish error (DSP0266, 8.6)."""
     error = _object(_object(answer).get("error"))
     details = [str(_object(info).get("Message", "")) for info in _list(error.get("@Message.ExtendedInfo"))]
     return " ".join(filter(None, details)) or str(error.get("message", "no reason was given"))
@@ -234,7 +234,7 @@ def _switch(options: argparse.Namespace) -> Callable[[], str]:
             "a program that does, or no boot.command_line in the plan"
         )
     if options.kind == "ipmi":
-        _password(options.password_file)  # ipmitool would ask the terminal
+        _password(options.password_file)  # ipmitool would prompt on the terminal
         return Ipmi(options.bmc, options.user, options.password_file, options.bmc_port, options.cipher).switch
     return Redfish(options.bmc, options.user, options.password_file, options.authorities, options.system).switch
 

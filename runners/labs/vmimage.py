@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The root of a guest: an archive for the kernel's initramfs, made of this machine's own packages.
+"""The root file system of guests: an archive for the kernel's initramfs, made of this machine's own packages.
 
-Nothing of the machine but what Debian's packages have put on it goes in, so no key and no data do, and nobody has to be
-root to make it.  The kernel is one of Debian's that `runners/install.sh vm` has unpacked.  The archive is made anew
-when a package, the kernel or this file is another one.  What the guests differ in follows in an archive of each: the
-kernel unpacks one after the other (Documentation/driver-api/early-userspace/buffer-format.rst of Linux, also for the
-format).
+It contains only files of Debian's packages, so no keys and no data of the machine, and making it needs no root. The
+kernel is one of Debian's that `runners/install.sh vm` has unpacked. The archive is made anew when a package, the kernel
+or this file changes. Each guest's differences are in a second archive: the kernel unpacks one after the other
+(Documentation/driver-api/early-userspace/buffer-format.rst of Linux, also for the format).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ PACKAGES = (
     "iputils-ping", "kmod", "libc-bin", "libseccomp2", "mount", "netperf", "openssh-server", "perl-base", "procps",
     "python3", "sed", "tcpbench", "util-linux",
 )  # fmt: skip
-# Needed by scripts that set packages up, which has been done here, or send mail or logs elsewhere.
+# Needed by scripts that configure packages, which this machine has done already, or that send mail or logs.
 NOT_NEEDED = frozenset(
     {
         "adduser", "dbus", "debconf", "debianutils", "dpkg", "init-system-helpers", "libpam-runtime", "lsb-base",
@@ -80,7 +79,7 @@ GROUPS = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
 
 class Archive:
-    """A cpio archive of the format `newc`, in which everything belongs to root."""
+    """A cpio archive of the format `newc`, in which root owns everything."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("wb")
@@ -88,7 +87,9 @@ class Archive:
         self.there: set[str] = set()
 
     def add(self, name: str, mode: int, data: bytes = b"", modified: int = 0) -> None:
-        """An entry last modified so many seconds after 1970, with the directories above it unless they are there."""
+        """Adds an entry, last modified that many seconds after 1970, with its parent directories unless they are
+        there.
+        """
         above, _, _ = name.rpartition("/")
         if above and above not in self.there:
             self.add(above, stat.S_IFDIR | 0o755)
@@ -99,10 +100,10 @@ class Archive:
         self._write(name, self.number, mode, data, modified)
 
     def copy(self, source: Path, name: str) -> None:
-        """A file, a directory or a link of this machine; programs set no user id.
+        """Adds a file, a directory or a link of this machine; no program keeps its set-user-ID bit.
 
-        Files keep their modification time: Python uses its compiled files only if they name that of the source
-        (PEP 552), and compiles everything it imports after each boot otherwise.
+        Files keep their modification time: Python uses its compiled files only if they name that of the source (PEP
+        552). Otherwise it would compile everything that it imports after each boot.
         """
         status = source.lstat()
         mode = status.st_mode & ~(stat.S_ISUID | stat.S_ISGID)
@@ -114,7 +115,7 @@ class Archive:
             self.add(name, mode)
 
     def close(self) -> None:
-        """Writes the end."""
+        """Writes the end of the archive."""
         self._write("TRAILER!!!", 0, 0, b"", 0)
         self.file.close()
 
@@ -130,7 +131,7 @@ def _padded(data: bytes) -> bytes:
 
 
 def kernel_version(store: Path) -> str:
-    """The version of the kernel below the directory `store`.  Raises LabError if none is there."""
+    """Returns the version of the kernel below the directory `store`. Raises LabError if there is none."""
     found = sorted(path.name for path in (store / "kernel" / "lib" / "modules").glob("*"))
     if not found:
         raise LabError(f"no kernel for guests in {store}: run runners/install.sh vm")
@@ -138,12 +139,12 @@ def kernel_version(store: Path) -> str:
 
 
 def kernel(store: Path) -> Path:
-    """The kernel below the directory `store`."""
+    """Returns the kernel below the directory `store`."""
     return store / "kernel" / "boot" / f"vmlinuz-{kernel_version(store)}"
 
 
 def root_archive(store: Path) -> Path:
-    """The archive of all guests, made if it is not there or of something else."""
+    """Returns the archive of all guests; makes it if it is missing or out of date."""
     versions = packages()
     made_of = [kernel_version(store), *sorted(map(" ".join, versions.items())), Path(__file__).read_text("utf-8")]
     archive = store / f"root-{hashlib.sha256(chr(10).join(made_of).encode()).hexdigest()[:12]}.cpio"
@@ -160,7 +161,7 @@ def root_archive(store: Path) -> Path:
 
 
 def packages() -> dict[str, str]:
-    """The packages of a guest with all that they depend on, and their versions.  Raises LabError for a missing one."""
+    """Returns the packages of a guest with all dependencies, and their versions. Raises LabError for a missing one."""
     fields = "${Package}\t${db:Status-Abbrev}\t${Version}\t${Pre-Depends}, ${Depends}\n"
     shown = command("dpkg-query", "-W", "-f", fields)
     installed = {}
@@ -199,7 +200,7 @@ def _make(path: Path, store: Path, names: Iterable[str]) -> None:
 
 
 def _files(names: Iterable[str]) -> Iterator[Path]:
-    """The files of packages by where they are since Debian merged /usr, with what Python has compiled of them."""
+    """Returns the files of packages by their place since Debian merged /usr, with Python's compiled files."""
     for line in command("dpkg-query", "-L", *names).splitlines():
         path = Path(MERGED.sub(r"/usr/\1/", line, count=1) if MERGED.match(line) else line)
         if not str(path).startswith("/usr/") or NOT_OF_USE.match(f"{path}/") or not os.path.lexists(path):
@@ -210,7 +211,7 @@ def _files(names: Iterable[str]) -> Iterator[Path]:
 
 
 def _staged_modules(store: Path, stage: Path) -> list[Path]:
-    """The modules of a guest and what they depend on, below `stage`, with the lists by which they are found."""
+    """Copies the modules of a guest and their dependencies below `stage`, with the kernel's lists of modules."""
     version = kernel_version(store)
     source = store / "kernel" / "lib" / "modules" / version
     by_name = {path.stem.replace("-", "_"): path for path in source.rglob("*.ko")}
@@ -232,7 +233,7 @@ def _staged_modules(store: Path, stage: Path) -> list[Path]:
 
 
 def own_archive(path: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
-    """Writes an archive of a single guest: of each file its mode and what is in it."""
+    """Writes an archive for a single guest: the mode and content of each file."""
     archive = Archive(path)
     for name, (mode, data) in files.items():
         archive.add(name, stat.S_IFREG | mode, data)

@@ -4,16 +4,16 @@
     python -m runners.labs.vmlab up|down|status --name demo --net 77 --state DIR
     python -m runners.labs.vmlab boot HOST [WORDS] --state DIR ...
 
-The hosts are wired as those of `netlab`.  A data link is a stream between two of QEMU's processes, which loses nothing.
-For management each guest has a network of its own with nobody else in it, and the controller reaches its SSH server at
+The hosts are connected as those of `netlab`.  A data link is a lossless stream between two of QEMU's processes.
+For management each guest has a private network of its own, and the controller reaches its SSH server at
 127.NET.0.11, .12 and .13, port 2222.
 
-`boot` is the power switch: it ends the guest however it is and starts it again, the device under test with WORDS behind
-those of the lab in its kernel's command line, waits until one can log in, and prints what the console has said.  The
-inventory has it as `boot_command`.  Files of runs are on a disk that stays; the rest of a guest's root is in memory and
-new with each boot.  A guest whose kernel panics, or that reboots by itself, is switched off: QEMU ends.
+`boot` is the power switch: it ends the guest in any state and starts it again, waits until its SSH server answers, and
+prints the console's output. On the device under test WORDS follow those of the lab in the kernel's command line. The
+inventory has it as `boot_command`. Files of runs are on a permanent disk; the rest of a guest's root is in memory and
+new at each boot. QEMU ends when a guest's kernel panics, or when a guest reboots by itself.
 
-DIR keeps each guest's console, all its boots, until the lab is raised anew; those of a lab that is down stay.
+DIR keeps each guest's console with all its boots until the lab is started anew, also while the lab is down.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ DISK_BYTES = 1 << 30
 PROBE_SECONDS = 8.0
 BOOT_SECONDS = 240.0
 MARK = "perfweb.plan"
-"""Before the words of a plan in a command line; the kernel passes over it, as it has a dot."""
-# A panic is the end at once, and so is an oops: a kernel that goes on after it measures something else.
+"""Separates the lab's words from those of a plan in a command line; the kernel ignores it, because it has a dot."""
+# A panic ends the guest at once, and so does an oops: a kernel that continues after one is not a valid target.
 COMMAND_LINE = f"console=ttyS0 panic=-1 oops=panic {MARK}"
 LINK_OWNERS = {"left": ("left",), "dut": ("left", "right"), "right": ("right",)}
 """The listening end of each data link; the device under test connects."""
@@ -80,26 +80,26 @@ class Lab(common.Lab):
 
     @property
     def guard_file(self) -> Path:
-        """Is the guard with which the guests were raised."""
+        """Has the guard that was installed when the guests were started."""
         return self.state / "guest-guard"
 
     @property
     def accelerator_file(self) -> Path:
-        """Returns what runs the guests' code: `kvm`, or `tcg`, which is QEMU's emulation."""
+        """Returns the accelerator of the guests: `kvm`, or `tcg`, which is QEMU's emulation."""
         return self.state / "accelerator"
 
     def file(self, host: str, what: str) -> Path:
-        """A file of a guest: its `pid`, `log` of QEMU, `console`, `disk`, `root` and `words`."""
+        """Returns the path of a guest's file: its `pid`, `log` of QEMU, `console`, `disk`, `root` and `words`."""
         return self.state / f"guest-{host}.{what}"
 
     def wire(self, owner: str) -> Path:
-        """The socket of the data link between the device under test and another host."""
+        """Returns the socket of the data link between the device under test and another host."""
         return socket_directory(self.state / "wires", 5) / owner
 
 
 @contextlib.contextmanager
 def _exclusive(lab: Lab) -> Iterator[None]:
-    """One at a time switches guests of a lab."""
+    """Lets one process at a time switch guests of a lab."""
     lab.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (lab.state / "guest-lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -107,7 +107,10 @@ def _exclusive(lab: Lab) -> Iterator[None]:
 
 
 def accelerator(kernel: Path) -> str:
-    """`kvm` where it works, else `tcg`.  It is tried: /dev/kvm may be there and a guest hang for ever."""
+    """Returns `kvm` where it works, else `tcg`.
+
+    It is tried, because /dev/kvm can exist and yet a guest hang forever.
+    """
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     # A kernel without a root panics, which ends QEMU.
@@ -121,7 +124,7 @@ def accelerator(kernel: Path) -> str:
 
 
 def _own_files(lab: Lab, host: str) -> dict[str, tuple[int, bytes]]:
-    """What a guest has besides the root of all: name, keys, and its network."""
+    """Returns the files of a single guest: name, keys, and its network."""
     config = SSHD_CONFIG.format(address="0.0.0.0", keys="/etc/perfweb", host=host)  # noqa: S104  # nobody else is there
     texts = {
         "etc/hostname": f"{lab.host_name(host)}\n",
@@ -137,7 +140,7 @@ def _own_files(lab: Lab, host: str) -> dict[str, tuple[int, bytes]]:
 
 
 def _network(lab: Lab, host: str) -> Iterator[str]:
-    """The commands with which a guest sets up its network, in which only what a test sends shall be."""
+    """Returns the commands that set up a guest's network, which carries only the packets of a test."""
     yield "hostname -F /etc/hostname"
     yield "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
     yield "ip link set lo up"
@@ -178,7 +181,7 @@ def _qemu(lab: Lab, host: str, words: str) -> list[str]:
 
 
 def _card(lab: Lab, host: str, index: int) -> list[str]:
-    """A network card; the places on the bus say in which order the kernel finds them."""
+    """Returns the options of a network card; the bus addresses fix the order in which the kernel finds them."""
     mac = f"52:54:00:{lab.net:02x}:{MANAGEMENT_NUMBER[host]:02x}:{index:02x}"
     return ["-device", f"virtio-net-pci,netdev=net{index},mac={mac},addr=0x{8 + index:x},romfile="]
 
@@ -205,7 +208,7 @@ def _runs(lab: Lab, host: str) -> bool:
 
 
 def _wait(lab: Lab, host: str) -> None:
-    """Waits until one can log in, not longer than the guest runs."""
+    """Waits until a login works, at most as long as the guest runs."""
     deadline = time.monotonic() + BOOT_SECONDS
     while _runs(lab, host):
         with contextlib.suppress(LabError):
@@ -220,7 +223,7 @@ def _wait(lab: Lab, host: str) -> None:
 
 
 def _complaint(lab: Lab, host: str) -> str:
-    """QEMU's output, with what to do."""
+    """Returns QEMU's output, with what to do."""
     said = lab.file(host, "log").read_text(encoding="utf-8", errors="replace").strip()
     hint = "; choose another network with --net (./dev: PERFWEB_LAB_NET)" if "host forwarding" in said else ""
     return f"{said or 'QEMU said nothing'}{hint}"
@@ -232,10 +235,9 @@ def _console(lab: Lab, host: str, offset: int = 0) -> str:
 
 
 def boot(lab: Lab, host: str, words: str = "") -> str:
-    """Switches a guest off and on; what its console said from then on, and of a guest that had ended, why.
+    """Switches a guest off and on; returns its console output since then, and the reason if the guest had ended before.
 
-    Raises LabError.  The other end of a broken data link is the device under test, which is
-    booted, too.
+    Raises LabError. The other end of a broken data link is the device under test, which is then booted, too.
     """
     if words and host != "dut":
         raise LabError(f"only the device under test has another command line, not {host}")
@@ -259,7 +261,7 @@ def boot(lab: Lab, host: str, words: str = "") -> str:
 
 
 def status(lab: Lab) -> dict[str, bool]:
-    """Whether each guest runs."""
+    """Returns whether each guest runs."""
     return {host: _runs(lab, host) for host in MANAGEMENT_NUMBER}
 
 
@@ -301,7 +303,7 @@ def _raise(lab: Lab) -> None:
 
 
 def _write_inventory(lab: Lab) -> None:
-    """Runs have little room there, and nothing is built: a guest has no compiler."""
+    """Limits of runs on guests, which have little space and no compiler."""
     switch = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "runners.labs.vmlab", "boot", "--name", lab.name]
     switch += ["--net", str(lab.net), "--state", str(lab.state), "--store", str(lab.store)]
     common = {"accelerator": lab.accelerator_file.read_text(encoding="ascii"), "cpus": [0]}
@@ -313,7 +315,7 @@ def _write_inventory(lab: Lab) -> None:
 
 
 def down(lab: Lab) -> None:
-    """Switches all guests off and removes what `up` made, but for the consoles."""
+    """Switches all guests off and removes what `up` made, except the consoles."""
     with _exclusive(lab):
         _take_down(lab)
 

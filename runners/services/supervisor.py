@@ -6,11 +6,9 @@
     python -m runners.services --var var watch web worker messenger beat
     python -m runners.services --var var stop
 
-PostgreSQL and Redis are Debian's programs with data, sockets and pid files
-under `var/`; the machine's own clusters are never looked at.  They listen on
-UNIX sockets only.  Started as root they run as Debian's users for them.
-Everything is idempotent: starting what runs and stopping what does not are no
-errors.
+PostgreSQL and Redis are Debian's programs with data, sockets and pid files under `var/`; the machine's own clusters are
+not used. They listen on UNIX sockets only. Started as root they run as Debian's users for them. All verbs are
+idempotent: starting a running service or stopping a stopped one is no error.
 """
 
 from __future__ import annotations
@@ -51,16 +49,16 @@ GRACE_SECONDS = {
     "mailbox": 10,
     "beat": 4,
 }
-"""How long each may take to stop; a worker in the middle of a run restores the lab first."""
+"""Max seconds in which each stops; a worker in the middle of a run restores the lab first."""
 
 
 class ServiceError(RuntimeError):
-    """A service could not be started; the message names what to do."""
+    """A service could not be started; the message has what to do."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are for one value of `--var`."""
+    """The paths of an installation, for one value of `--var`."""
 
     var: Path
     run: Path
@@ -78,7 +76,7 @@ class Layout:
         return self.run / f"{name}.pid"
 
     def log(self, name: str) -> Path:
-        """What a service prints."""
+        """The log of a service."""
         return self.var / "log" / f"{name}.log"
 
     @property
@@ -93,7 +91,7 @@ class Layout:
 
     @property
     def redis_data(self) -> Path:
-        """Where Redis keeps its append-only file."""
+        """The directory of Redis's append-only file."""
         return self.var / "redis"
 
     @property
@@ -130,12 +128,12 @@ def write_environment(layout: Layout) -> None:
 
 
 def _searchable(path: Path) -> bool:
-    """Whether every user can reach a path through its parents."""
+    """Returns whether every user can reach a path through its parents."""
     return all(parent.stat().st_mode & 0o001 for parent in path.parents)
 
 
 def _own(directory: Path, user: str) -> None:
-    """Makes a directory that only `user` can enter; as root it is given to that user."""
+    """Makes a directory that only `user` can enter; as root it belongs to that user."""
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
     if os.geteuid() == 0:
@@ -144,11 +142,10 @@ def _own(directory: Path, user: str) -> None:
 
 
 def _as_user(user: str, directory: Path) -> list[str]:
-    """The words that make root's command run as `user`; nothing for an ordinary user.
+    """Returns the prefix that makes root's command run as `user`; empty for an ordinary user.
 
-    PostgreSQL refuses to run as root.  Where the installation lies in a
-    directory that others cannot enter, the process keeps the one capability to
-    pass through it.
+    PostgreSQL refuses to run as root. If the installation is in a directory that others cannot enter, the process keeps
+    the one capability to pass through it.
     """
     if os.geteuid() != 0:
         return []
@@ -172,10 +169,10 @@ def _tail(log: Path, lines: int = 15) -> str:
 def _start(
     layout: Layout, name: str, argv: Sequence[str], ready: Callable[[int], bool], cwd: Path | None = None
 ) -> None:
-    """Starts a service unless it runs, and waits until `ready` says of its process id that this is who answers.
+    """Starts a service unless it runs, and waits until `ready` confirms that the process with its id answers.
 
-    A database that was killed may find its old children still dying; so a
-    process that ends while we wait is started again until the time is up.
+    After a kill, a database may find its old children still ending. So a process that ends during the wait is started
+    again until the time is up.
     """
     pid_file = layout.pid_file(name)
     deadline = time.monotonic() + START_SECONDS
@@ -209,7 +206,7 @@ def _postgresql_admin(layout: Layout, sql: str) -> str:
 
 
 def _initialise_postgresql(layout: Layout) -> None:
-    """Makes the cluster: only the operating-system user who made it may connect."""
+    """Makes the cluster; only the operating-system user who made it may connect."""
     data = layout.postgresql_data
     if (data / "PG_VERSION").exists():
         return
@@ -224,15 +221,15 @@ def _initialise_postgresql(layout: Layout) -> None:
 
 
 VOLATILE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
-"""A database with these settings survives a crash of its processes, not one of the machine (PostgreSQL 15, ch. 30).
+"""Makes a database whose settings survive a crash of its processes, not one of the machine (PostgreSQL 15, ch. 30).
 
-Without autovacuum the plans of queries do not depend on when a busy machine came to analyse tables: a test empties its
-tables at its end, and statistics of empty tables make queries of the next one take minutes.
+Without autovacuum the plans of queries do not depend on when a busy machine analysed the tables. Tests empty their
+tables at the end, and statistics of empty tables make queries of the next test take minutes.
 """
 
 
 def make_volatile(layout: Layout) -> None:
-    """Makes the cluster one that never waits for a disk, from its next start on; for tests alone."""
+    """Makes the cluster never wait for a disk, from its next start on; for tests only."""
     _initialise_postgresql(layout)
     lines = [f"{name} = {value}\n" for name, value in VOLATILE.items()]
     (layout.postgresql_data / "postgresql.auto.conf").write_text("".join(lines), encoding="ascii")
@@ -287,7 +284,7 @@ def start_redis(layout: Layout) -> None:
 
 
 def free_port(first: int) -> int:
-    """The first port from `first` on that nobody listens on at 127.0.0.1."""
+    """Returns the first port from `first` on that is free at 127.0.0.1."""
     for port in range(first, first + 100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -300,7 +297,9 @@ def free_port(first: int) -> int:
 
 
 def listens(pid: int, port: int) -> bool:
-    """Whether this process listens at a port of 127.0.0.1 (proc(5), /proc/net/tcp: state 0A); another one may."""
+    """Returns whether this process listens at a port of 127.0.0.1 (proc(5), /proc/net/tcp: state 0A); another one
+    may.
+    """
     sockets = set()
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
@@ -323,7 +322,7 @@ def start_web(layout: Layout) -> None:
         port = free_port(wanted)
         if port != wanted:
             print(f"port {wanted} is taken, the web server listens on {port}")
-    # Before it starts, so that its settings find it, too.
+    # Before the server starts, because its settings need it.
     address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
     argv = [sys.executable, "-m", "perfweb.server", "--host", "127.0.0.1", "--port", str(port)]
     _start(layout, "web", argv, lambda pid: listens(pid, port), cwd=ROOT)
@@ -340,19 +339,21 @@ def _worker(*options: str) -> list[str]:
 
 
 def start_worker(layout: Layout) -> None:
-    """Starts the Celery worker: a process for each run at once, by default one, because the machine has one lab."""
+    """Starts the Celery worker, with one process for each concurrent run: one by default, because the machine has
+    one lab.
+    """
     runs = os.environ.get("PERFWEB_RUNS_AT_ONCE") or "1"
     _start(layout, "worker", _worker("--concurrency", runs, "--loglevel", "INFO"), lambda _: True, cwd=ROOT)
 
 
 def start_messenger(layout: Layout) -> None:
-    """Starts the worker for what others say to the service and it to them, which does not wait for the end of a run."""
+    """Starts the worker for messages from and to other services, which must not wait for the end of a run."""
     argv = _worker("--queues", "messages", "--hostname", "messages@%h", "--concurrency", "1", "--loglevel", "WARNING")
     _start(layout, "messenger", argv, lambda _: True, cwd=ROOT)
 
 
 def start_mail(layout: Layout) -> None:
-    """Starts the intake of mails, where an address is set up for them."""
+    """Starts the intake of mail, if an address for it is configured."""
     if os.environ.get("PERFWEB_MAIL_ADDRESS"):
         listening = layout.run / "lmtp.sock"
         argv = [sys.executable, "manage.py", "mail_intake", "--listen", str(listening)]
@@ -360,7 +361,7 @@ def start_mail(layout: Layout) -> None:
 
 
 def start_mailbox(layout: Layout) -> None:
-    """Starts fetching mails, where a mailbox is set up for that."""
+    """Starts fetching mail, if a mailbox is configured."""
     if os.environ.get("PERFWEB_IMAP_HOST"):
         _start(layout, "mailbox", [sys.executable, "manage.py", "mail_fetch"], lambda _: True, cwd=ROOT)
 
@@ -385,7 +386,7 @@ STARTERS: dict[str, Callable[[Layout], None]] = {
 
 
 def stop(layout: Layout, names: Sequence[str]) -> None:
-    """Stops services in the order opposite to that of starting."""
+    """Stops services in the reverse order of starting."""
     for name in reversed([known for known in STARTERS if known in names]):
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         number = signal.SIGINT if name == "postgresql" else signal.SIGTERM
@@ -393,7 +394,7 @@ def stop(layout: Layout, names: Sequence[str]) -> None:
 
 
 def watch(layout: Layout, names: Sequence[str]) -> None:
-    """Waits until one of the services ends, which is an error; Ctrl-C is the way out."""
+    """Waits until one of the services ends, which is an error; Ctrl-C ends the wait."""
     watched = {name: processes.running(layout.pid_file(name)) for name in names}
     while True:
         for name, process in watched.items():
@@ -404,7 +405,7 @@ def watch(layout: Layout, names: Sequence[str]) -> None:
 
 
 def _perform(layout: Layout, verb: str, names: Sequence[str], volatile: bool = False) -> None:
-    """Carries out one verb of the command line."""
+    """Executes one verb of the command line."""
     if verb == "start":
         write_environment(layout)
         if volatile:

@@ -26,7 +26,7 @@ def measured(
     ]
     told: list[dict[str, Any]] = []
     play(
-        "measure", measurements=measurements, timeout=timeout, listener=Listener(told=told.append), **values
+        "measure", measurements=measurements, timeout=timeout, listener=Listener(report=told.append), **values
     ).require_ok()
     return [
         [entry["sample"] for entry in told if entry["test"] == measurement["test"] and "sample" in entry]

@@ -45,7 +45,7 @@ def play(lab: Lab) -> Play:
     def _play(name: str, **values: Any) -> PlayResult:
         about = {"boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
         extra = {"run_id": f"linux-{lab.name}", **about, **values}
-        listener = extra.pop("listener", driver.NOBODY)
+        listener = extra.pop("listener", driver.NO_LISTENER)
         return driver.play(name, inventory=lab.inventory, extra_vars=extra, timeout=300, listener=listener)
 
     return _play

@@ -310,7 +310,7 @@ def test_each_sample_is_told_at_once_and_nothing_is_measured_after_one_that_fail
     def told(entry: dict[str, Any]) -> None:
         there.append((entry["test"], entry["left"], "sample" in entry))
 
-    values = {"measurements": measurements, "timeout": 5, "listener": Listener(told=told, journal=journal)}
+    values = {"measurements": measurements, "timeout": 5, "listener": Listener(report=told, journal=journal)}
     play("measure", **values).require_ok()
     assert there == [
         ("good", 2, False), ("good", 1, True), ("good", 0, True), ("bad", 2, False), ("bad", 1, True), ("bad", 0, True),
@@ -324,7 +324,7 @@ def test_what_a_listener_raises_ends_the_play(play: Play, lab: Lab) -> None:
         raise KeyError(entry["test"])
 
     with pytest.raises(KeyError, match="sleep"):
-        play("measure", measurements=[SLEEP], timeout=70, listener=Listener(told=told))
+        play("measure", measurements=[SLEEP], timeout=70, listener=Listener(report=told))
     wait_for(lambda: commands_on(lab, "left") == [])
 
 
@@ -540,7 +540,7 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
     result = play("boot", target="stack", prefix=str(BUILDS / build_key), boot_timeout=5)
     assert "stack was not ready after 5 s; its last lines:\nbegun" in result.failures[0].message
     said = play("debugger", prefix=str(BUILDS / build_key)).require_ok().data["debugger"]
-    assert "ctl.sock ps\nasked\nIt did not answer within 3 s." in said
+    assert "ctl.sock ps\nasked\nNo response within 3 s." in said
     assert "comm: sleep\n" in said
     stopped = play("stop").require_ok().data
     assert (stopped["log"], stopped["exit_status"]) == ("begun\n", 128 + signal.SIGTERM)

@@ -37,7 +37,7 @@ class Run:
 
     def play(self, name: str, **values: Any) -> PlayResult:
         extra = {**self.about, **values}
-        listener = extra.pop("listener", driver.NOBODY)
+        listener = extra.pop("listener", driver.NO_LISTENER)
         inventory = self.lab.inventory
         return driver.play(name, inventory=inventory, extra_vars=extra, timeout=600, listener=listener).require_ok()
 
@@ -135,7 +135,7 @@ def test_the_debugger_of_a_stack_is_asked_and_its_host_if_it_does_not_answer(run
 
     os.kill(pid, signal.SIGSTOP)
     said = run.play("debugger", **boot).data["debugger"]
-    assert "It did not answer within 3 s. What its host sees of its threads:\n" in said
+    assert "No response within 3 s. The threads as its host sees them:\n" in said
     assert "show alllocks" not in said, "nothing more was asked"
     assert f"/proc/{pid}/task/{pid}:\n" in said
     assert "State:\tT (stopped)" in said

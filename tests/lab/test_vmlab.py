@@ -17,7 +17,7 @@ import pytest
 from perfweb.measuring import tools
 from perfweb.runs.catalogue import TESTS
 from playbooks.module_utils import processes, tunnels
-from runners.ansible.driver import NOBODY, Listener, PlayResult, play
+from runners.ansible.driver import NO_LISTENER, Listener, PlayResult, play
 from runners.labs import vmlab
 from runners.labs.common import LabError, ssh_options
 from runners.labs.vmlab import Lab
@@ -41,7 +41,7 @@ def run(guests: Lab) -> Play:
     """Plays of one run on the kernel. Modules take seconds in emulated guests, so tests share what is prepared."""
     about = {"run_id": "guests", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
 
-    def _play(name: str, listener: Listener = NOBODY, **values: object) -> PlayResult:
+    def _play(name: str, listener: Listener = NO_LISTENER, **values: object) -> PlayResult:
         values = {**about, **values}
         return play(name, inventory=guests.inventory, extra_vars=values, timeout=300, listener=listener)
 
@@ -137,7 +137,7 @@ def test_packets_between_guests_travel_in_a_tunnel(
         "measurements": [{"test": name, "argv": words, "samples": 1} for name, words in argv.items()],
     }  # fmt: skip
     told: list[dict[str, Any]] = []
-    data = run("replicate", listener=Listener(told=told.append), **about).require_ok().data
+    data = run("replicate", listener=Listener(report=told.append), **about).require_ok().data
     said = data["counters"]["sysctl" if target == "stack" else "ip-link"]
     samples = {entry["test"]: entry["sample"] for entry in told if "sample" in entry}
     assert {sample["gauges"]["interface_errors"] for sample in samples.values()} == {0}

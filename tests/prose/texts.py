@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The prose of a file, with the line that each text begins in.
 
-C and Python have comments, docstrings and messages, Markdown and templates have paragraphs.
+C and Python have comments, docstrings and messages, shell and YAML have comments and names of tasks, Markdown and
+templates have paragraphs.
 """
 
 from __future__ import annotations
@@ -136,19 +137,54 @@ def _message(line: int, text: str) -> Iterator[Text]:
         yield Text(line, "message", text)
 
 
+_TASK = re.compile(r"^ *- name: +(?P<name>.+)$", re.MULTILINE)
+_HEREDOC = re.compile(r"<<'TEXT'\n(?P<text>.*?)^TEXT$", re.DOTALL | re.MULTILINE)
+
+
+def shell_texts(source: str) -> Iterator[Text]:
+    """Blocks of comment lines, names of tasks, and the entries of help texts, of shell scripts and YAML."""
+    for start, block in _comment_blocks(source):
+        if "SPDX-License-Identifier" not in block:
+            yield Text(start, "comment", block)
+    for task in _TASK.finditer(source):
+        yield Text(source.count("\n", 0, task.start()) + 1, "message", task["name"])
+    for here in _HEREDOC.finditer(source):
+        line = source.count("\n", 0, here.start("text")) + 1
+        for entry in re.finditer(r"^\S.*\n(?:[ \t].*\n)*", here["text"], re.MULTILINE):
+            yield Text(line + here["text"].count("\n", 0, entry.start()), "message", entry[0])
+
+
+def _comment_blocks(source: str) -> Iterator[tuple[int, str]]:
+    for match in re.finditer(r"(?:^[ \t]*#(?!!)[^\n]*\n)+", source, re.MULTILINE):
+        for block in re.finditer(r"(?:^(?![ \t]*#[ \t]*$)[^\n]+\n)+", match[0], re.MULTILINE):
+            line = source.count("\n", 0, match.start() + block.start()) + 1
+            yield line, re.sub(r"^[ \t]*#+ ?", "", block[0], flags=re.MULTILINE)
+
+
 KINDS = frozenset({"comment", "docstring", "label", "message", "paragraph", "cell"})
-READERS = {".c": c_texts, ".h": c_texts, ".md": markdown_texts, ".html": template_texts, ".py": python_texts}
-"""How the prose of a file is found, by its suffix."""
+READERS = {
+    ".c": c_texts, ".h": c_texts, ".md": markdown_texts, ".html": template_texts, ".py": python_texts,
+    ".sh": shell_texts, ".yml": shell_texts,
+}  # fmt: skip
+"""The reader of a file's prose, by its suffix."""
 
 
 def texts(path: Path) -> Iterator[Text]:
-    """The prose of one file."""
-    return READERS[path.suffix](path.read_text(encoding="utf-8"))
+    """The prose of one file; a script without a suffix names its interpreter in the first line."""
+    source = path.read_text(encoding="utf-8")
+    return READERS[path.suffix or (".py" if "python" in source[:40] else ".sh")](source)
+
+
+def _is_script(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
 
 
 def files(path: Path) -> list[Path]:
-    """The files below a path whose prose can be read; migrations record texts of the past and are left out."""
+    """The files below a path whose prose can be read, without migrations, which record texts of the past."""
     if not path.is_dir():
         return [path]
-    found = (file for file in path.rglob("*") if file.suffix in READERS)
+    found = (file for file in path.rglob("*") if file.suffix in READERS or (not file.suffix and _is_script(file)))
     return sorted(file for file in found if not {"migrations", "vendor"} & set(file.parts))

@@ -54,6 +54,26 @@ raise ValueError("the plan " "says nothing")
 told = 1
 """
 
+SHELL = """\
+#!/bin/sh
+# A script that
+# is told something.
+#
+# Nothing in the next block.
+cat <<'TEXT'
+told         a command that says nothing
+             to somebody
+TEXT
+echo told # told
+"""
+
+PLAY = """\
+---
+# Whoever plays it.
+- name: Tell the host
+  told: "{{ told }}"
+"""
+
 
 def found(tmp_path: Path, name: str, text: str) -> list[tuple[int, str]]:
     """Line and word of each finding."""
@@ -85,6 +105,14 @@ def test_comments_docstrings_and_messages_of_python(tmp_path: Path) -> None:
     assert found(tmp_path, "a.py", PYTHON) == [(1, "somebody"), (2, "told"), (3, "whoever"), (4, "says")]
 
 
+def test_comments_help_and_tasks_of_scripts_and_playbooks(tmp_path: Path) -> None:
+    assert found(tmp_path, "a.sh", SHELL) == [(3, "told"), (7, "says"), (7, "told"), (8, "somebody")]
+    assert found(tmp_path, "a.yml", PLAY) == [(2, "whoever"), (3, "tell")]
+    (tmp_path / "a.sh").rename(tmp_path / "a")
+    wrong, _ = check([tmp_path])
+    assert {finding.path.name for finding in wrong} == {"a", "a.yml"}
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -98,7 +126,7 @@ def test_a_planted_word_fails_the_check_of_the_project(
 ) -> None:
     for folder in (*FOLDERS, *MESSAGES):
         (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
-        if not folder.endswith(".md"):
+        if (ROOT / folder).is_dir():
             (tmp_path / folder).mkdir(exist_ok=True)
         else:
             (tmp_path / folder).touch()

@@ -71,7 +71,7 @@ def test_line_of_a_play_that_cannot_be_read_is_kept_for_its_end(tmp_path: Path, 
     """ansible-runner calls `must_be_killed`; an exception in there would leave the play alone with the hosts."""
     journal = tmp_path / "told"
     told: list[object] = []
-    listener = Listener(told=told.append, journal=journal)
+    listener = Listener(report=told.append, journal=journal)
     play = _Play(PlayResult("measure"), tmp_path, patience=WAIT, listener=listener, cancelled=None)
     with journal.open("ab") as file:
         file.write(b'{"test": "a"}\n' + line)

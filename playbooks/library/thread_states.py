@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks a program that seems to hang what its threads do, and its host if it does not answer.
+"""Gets the state of all threads of a program that seems to hang; from its host if the program does not respond.
 
-The program is asked in a sandbox and for a few seconds only.  What the host says
-is what proc(5) has of each thread of it and of what it has started: name, state,
-where it waits in the kernel, and how often it was given a CPU.
+The request to the program runs in a sandbox, for a few seconds at most. The host reports what proc(5) has of each
+thread of the program and of its descendants: name, state, wait channel in the kernel, and how often it ran.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from ansible.module_utils.sandbox import Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
 
 DOCUMENTATION = """
-module: ask_debugger
-short_description: ask what the threads of a program that hangs do
+module: thread_states
+short_description: get the state of the threads of a program that hangs
 options:
   commands:
-    description: What asks the program, in this order, each a list of words. After one that gets no answer in time the
-      host is asked instead.
+    description: Commands that query the program, in this order, each a list of words. After a time-out the host's
+      view of the threads follows instead.
     type: list
     elements: list
     required: true
   timeout:
-    description: Seconds for all of them.
+    description: Seconds for all commands together.
     type: float
     required: true
   pid_file:
@@ -40,7 +39,7 @@ options:
     type: path
     required: true
   uid:
-    description: User and group id of the sandbox in which the program is asked.
+    description: User and group id of the sandbox of the commands.
     type: int
     required: true
   reads:
@@ -49,28 +48,28 @@ options:
     elements: str
     default: []
   pid_directory:
-    description: Where a pid file lies as long as a command runs.
+    description: The directory of the pid file of a running command.
     type: path
     required: true
 """
 
 RETURN = """
-said:
-  description: What was said, below a line for each command; an empty text if the program does not run.
+output:
+  description: The output of each command, below a line with the command; an empty text if the program does not run.
   type: str
   returned: always
 """
 
-SAID_MOST = 400_000
-"""Characters that are handed back: the program may be a stranger's."""
+OUTPUT_MOST = 400_000
+"""Max characters of output that are returned, because the program may be untrusted."""
 THREADS_MOST = 256
 FILE_BYTES = 4096
 FILES = ("comm", "stat", "wchan", "status", "stack")
-"""Of each thread; who may not read one goes without it."""
+"""Files of proc(5) of each thread; an unreadable one is left out with its error."""
 
 
-def ask(params: dict[str, Any]) -> Iterator[str]:
-    """What the program answers, or as far as it does not, what its host sees."""
+def states(params: dict[str, Any]) -> Iterator[str]:
+    """Returns the program's response and, if it does not respond in time, what its host sees."""
     process = running(Path(params["pid_file"]))
     if process is None:
         return
@@ -81,13 +80,13 @@ def ask(params: dict[str, Any]) -> Iterator[str]:
         answer = run_once(confined(argv, box), timeout=left, directory="/", pid_directory=params["pid_directory"])
         yield f"$ {' '.join(argv)}\n{answer['stdout']}{answer['stderr']}"
         if answer["timed_out"]:
-            yield f"It did not answer within {params['timeout']:g} s. What its host sees of its threads:\n"
+            yield f"No response within {params['timeout']:g} s. The threads as its host sees them:\n"
             yield from threads(process)
             return
 
 
 def threads(program: Process) -> Iterator[str]:
-    """What the host knows of each thread of a program and of its descendants."""
+    """Returns what the host knows of each thread of a program and of its descendants."""
     for process in [program, *descendants({program.pid})]:
         for folder in islice(Path(f"/proc/{process.pid}/task").glob("*"), THREADS_MOST):
             yield f"{folder}:\n" + "".join(f"{name}: {_text(folder / name)}\n" for name in FILES)
@@ -97,7 +96,7 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(FILE_BYTES).decode("utf-8", "backslashreplace").strip()
-    except OSError as error:  # such as of a thread that has ended
+    except OSError as error:  # for example because the thread has ended
         return f"({error.strerror})"
 
 
@@ -114,14 +113,14 @@ def main() -> None:
         },
     )
     try:
-        said = "".join(ask(checked(module, "ask_debugger")))
-        if len(said) > SAID_MOST:
-            said = f"{said[:SAID_MOST]}\n[{len(said) - SAID_MOST} characters left out]\n"
+        output = "".join(states(checked(module, "thread_states")))
+        if len(output) > OUTPUT_MOST:
+            output = f"{output[:OUTPUT_MOST]}\n[{len(output) - OUTPUT_MOST} characters left out]\n"
     except (OSError, ValueError) as error:
-        module.fail_json(msg=f"the program could not be asked: {error}")
+        module.fail_json(msg=f"the program could not be queried: {error}")
     except ControllerGoneError:
         raise SystemExit(1) from None
-    module.exit_json(changed=False, said=said)
+    module.exit_json(changed=False, output=output)
 
 
 if __name__ == "__main__":
