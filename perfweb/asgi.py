@@ -18,9 +18,8 @@ from perfweb.serving.unavailable import Unavailable
 from perfweb.serving.uploads import UploadLimit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
-# Each request has a thread of its own, and its connection comes out of a pool: a server process that PostgreSQL starts
-# for a new one reads the catalogue first, which takes longer than the queries of most pages. Other processes connect
-# less often.
+# Each request has its own thread and gets its connection from a pool. For a new connection PostgreSQL starts a process
+# that reads the catalogue first, which takes longer than the queries of most pages. Other processes connect less often.
 settings.DATABASES["default"]["OPTIONS"] = pooled(settings.DATABASES["default"]["OPTIONS"])
 settings.DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 django.setup(set_prefix=False)
@@ -32,8 +31,8 @@ _limits = ConnectionLimits(
     body_seconds=60,
 )
 application = TrustedProxies(_limits, settings.TRUSTED_PROXIES)
-# All modules that answer are imported now and stay, so that the collector need not look at them in the middle of an
-# answer, where that takes longer than most answers.
+# All modules of views are imported now and stay, so that the garbage collector need not scan them in the middle of a
+# response, which would take longer than most responses.
 _ = get_resolver().url_patterns
 gc.collect()
 gc.freeze()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers of other servers, read up to a limit of bytes and of time, whatever their headers promise.
+"""Limits of bytes and time for responses of other servers, whatever their headers declare.
 
-A time-out of urllib3 limits one read from the socket, so a server that sends a byte now and then could hold a worker
-for ever, by its headers or by its body; and a compressed answer is larger than what was sent. All three are limited
+A time-out of urllib3 limits one read from the socket. So a server that sends a byte now and then could hold a worker
+for ever, by its headers or by its body. And a compressed response is larger than what was sent. All three are limited
 here: use BoundedPoolManager with read_bounded, or a session of `requests` with BoundedAdapter.
 """
 
@@ -21,15 +21,15 @@ from requests.adapters import HTTPAdapter
 
 _CHUNK = 65536
 HEADER_SECONDS = 30.0
-"""From the request to the end of the answer's headers."""
+"""Max seconds from the request to the end of the response's headers."""
 
 
 class TooMuchError(urllib3.exceptions.HTTPError):
-    """An answer above a limit; the message names the limit."""
+    """A response above a limit; the message names the limit."""
 
 
 def read_bounded(answer: urllib3.BaseHTTPResponse, most: int, seconds: float) -> bytes:
-    """Return the decompressed body of an answer whose content was not preloaded, and close it.
+    """Return the decompressed body of a response whose content was not preloaded, and close it.
 
     Raises TooMuchError after `most` bytes or `seconds`, and other HTTPErrors of urllib3.
     """
@@ -72,14 +72,14 @@ def _hanging_up(connection: urllib3.connection.HTTPConnection) -> Iterator[None]
 
 class _Connection(urllib3.connection.HTTPConnection):
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
-        """Read the headers of an answer."""
+        """Read the headers of a response."""
         with _hanging_up(self):
             return super().getresponse()
 
 
 class _TlsConnection(urllib3.connection.HTTPSConnection):
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
-        """Read the headers of an answer."""
+        """Read the headers of a response."""
         with _hanging_up(self):
             return super().getresponse()
 
@@ -93,7 +93,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 class BoundedPoolManager(urllib3.PoolManager):
-    """Connections whose answers have HEADER_SECONDS for their headers."""
+    """Connections whose responses have HEADER_SECONDS for their headers."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -101,7 +101,7 @@ class BoundedPoolManager(urllib3.PoolManager):
 
 
 class BoundedAdapter(HTTPAdapter):
-    """A transport of `requests` that reads answers up to a limit; above it, it raises RequestException."""
+    """A transport of `requests` that reads responses up to a limit; above it, it raises RequestException."""
 
     def __init__(self, most: int, seconds: float) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class BoundedAdapter(HTTPAdapter):
         self.poolmanager = BoundedPoolManager(num_pools=connections, maxsize=maxsize, block=block, **named)
 
     def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
-        """Send a request and read the whole answer."""
+        """Send a request and read the whole response."""
         try:
             response = super().send(request, *arguments, **(named | {"stream": True}))
             content = read_bounded(response.raw, self._most, self._seconds)

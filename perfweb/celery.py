@@ -29,10 +29,10 @@ if settings.LOG:  # Celery leaves logging to a receiver of this signal; without 
 
 @worker_init.connect
 def _count_as_there_for_good(**_: Any) -> None:
-    """Has garbage collected in time that a worker's imports, some 220 000 objects, would keep waiting.
+    """Collect garbage early, before the about 220 000 objects of a worker's imports make that slow.
 
-    Python looks for garbage among what has lived long only when a quarter as much has come to it, here that of hundreds
-    of runs.  What is frozen is not counted, and a worker's children, who inherit it, do not copy it for looking at it.
+    Python scans old objects only when a quarter as many have been added, which here takes hundreds of runs. Frozen
+    objects are not counted, and the worker's children, which inherit them, do not copy them for a scan.
     """
     gc.freeze()
-    gc.collect()  # begins the count anew
+    gc.collect()  # restarts the count

@@ -23,7 +23,7 @@ PATCH_LINES = 100_000
 SERIES_PATCHES = 64
 PATCH_PATH_CHARACTERS = 1000
 PATCH_PATH_FOLDERS = 32
-"""As many as a build's result may have (playbooks/module_utils/untrusted_tree.py)."""
+"""The same limit as for the result of a build (playbooks/module_utils/untrusted_tree.py)."""
 MAIL_BYTES = 2 * PATCH_BYTES
 """Twice a patch: base64 makes it a third longer, and mail servers add headers."""
 MAIL_LINES = 2 * PATCH_LINES
@@ -32,26 +32,26 @@ MAIL_HEADERS = 1000
 MAIL_HEADER_CHARACTERS = 2000
 """Characters of a header that are read: Python's parsers of parameters and of encoded words take quadratic time."""
 MAIL_REFERENCES_CHARACTERS = 8000
-"""Characters that are read of the headers that name other mails: each of up to 50 takes up to 160."""
+"""Characters that are read of headers with Message-IDs: each of up to 50 has up to 160."""
 MAIL_PARTS = 200
 MAIL_CONTAINERS = 6
-"""Parts that contain others: Python's parser compares each line with the boundaries of all open ones."""
+"""Max nested multiparts, because Python's parser compares each line with the boundaries of all open ones."""
 
 # Plans
 PLAN_CHARACTERS = 64 * KIB
 PLAN_NODES = 10_000
 PLAN_DEPTH = 10
 
-# Answers of other servers
+# Responses of other servers
 PROVIDER_BYTES = 256 * KIB
-"""Bytes of an answer of an identity provider: its description, its keys, a token, or who has signed in."""
+"""Bytes of a response of an identity provider: its metadata, its keys, a token, or the user's identity."""
 FORGE_ANSWER_BYTES = 4 * MIB
 
 # JSON documents of any origin
 JSON_DEPTH = 32
 REQUEST_JSON_PARTS = 500_000
 """Commas, opening brackets and backslashes of a request's body. Source code of PATCH_BYTES in one text has fewer: its
-line ends, tabs and quotes are written with a backslash each, and every fifth of its bytes is one of these.
+line ends, tabs and quotes take a backslash each, and are a fifth of its bytes.
 """
 
 # Output of measuring tools

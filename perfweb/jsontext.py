@@ -18,7 +18,7 @@ Pairs = list[tuple[str, Any]]
 """The names and values of an object, in the order of its text."""
 
 Objects = Callable[[Pairs], dict[str, Any]]
-"""Makes the object. It decides about a name that is there twice (RFC 8259, section 4)."""
+"""Makes the object, and handles duplicate names (RFC 8259, section 4)."""
 
 
 def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:
@@ -26,16 +26,16 @@ def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:
 
     `objects` is refuse_repeated or mark_repeated; without it the last value of a repeated name counts.
 
-    Python's parser alone takes NaN and Infinity, which are not JSON, and raises RecursionError for deep nesting, or
-    returns a value that makes whatever walks through it next raise RecursionError.
+    Python's parser alone accepts NaN and Infinity, which are not JSON. For deep nesting it raises RecursionError, or
+    returns a value on which the next recursive function does.
     """
     try:
-        if isinstance(text, bytes):  # json would decode half surrogate pairs one by one: 0.3 s for 4 MiB
+        if isinstance(text, bytes):  # json decodes half surrogate pairs one by one: 0.3 s for 4 MiB
             text = text.decode("utf-8-sig")
         value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=objects)
     except RecursionError:
         raise JsonError(f"is nested more than {JSON_DEPTH} deep") from None
-    except ValueError as error:  # also bytes that are not UTF-8, and numbers of more than 4300 digits
+    except ValueError as error:  # also for bytes that are not UTF-8, and numbers of more than 4300 digits
         raise JsonError(f"is not JSON: {str(error)[:200]}") from None
     check_depth(value)
     return value
@@ -44,7 +44,8 @@ def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:
 def read_request(body: bytes, *, objects: Objects | None = None) -> Any:
     """Return the value of the JSON body of a request.  Raises JsonError and nothing else.
 
-    The parser holds the interpreter's lock, by the time that its parts take: a body with too many is refused before.
+    The parser holds the interpreter's lock for a time proportional to the number of parts, so a body with too many
+    parts is refused first.
     """
     if (parts := sum(map(body.count, _PARTS))) > REQUEST_JSON_PARTS:
         raise JsonError(
@@ -54,7 +55,7 @@ def read_request(body: bytes, *, objects: Objects | None = None) -> Any:
 
 
 def check_depth(value: object) -> None:
-    """Raise JsonError if a value that was read is nested more than JSON_DEPTH deep."""
+    """Raise JsonError if a parsed value is nested more than JSON_DEPTH deep."""
     level: list[object] = [value]
     for _ in range(JSON_DEPTH):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
@@ -68,14 +69,14 @@ def _inside(value: object) -> Iterable[object]:
 
 
 class Repeated:
-    """Stands for the values of a name that an object has several times with different values: none of them counts."""
+    """Replaces different values of a duplicate name: none of them counts."""
 
     def __repr__(self) -> str:
         return "several values of one name"
 
 
 def mark_repeated(pairs: Pairs) -> dict[str, Any]:
-    """Return an object in which Repeated() is the value of each name that has different ones."""
+    """Return an object in which Repeated() is the value of each duplicate name with different values."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         found[name] = value if name not in found or found[name] == value else Repeated()
@@ -83,7 +84,7 @@ def mark_repeated(pairs: Pairs) -> dict[str, Any]:
 
 
 def refuse_repeated(pairs: Pairs) -> dict[str, Any]:
-    """Return an object, or raise ValueError if it has a name twice."""
+    """Return an object, or raise ValueError if it has a duplicate name."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How processes write their logs: as lines for people, or with PERFWEB_LOG=json as one JSON object per line."""
+"""Log formats of processes: lines for readers, or with PERFWEB_LOG=json one JSON object per line."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ _about: ContextVar[Mapping[str, int | str]] = ContextVar("about", default=Mappin
 
 @contextmanager
 def about(**facts: int | str) -> Iterator[None]:
-    """What is logged inside is about a run (`run`, its number) or a request (`path`)."""
+    """A context whose records belong to a run (`run`, its number) or a request (`path`)."""
     token = _about.set({**_about.get(), **facts})
     try:
         yield
@@ -25,7 +25,7 @@ def about(**facts: int | str) -> Iterator[None]:
 
 
 class Expected(logging.Filter):
-    """Drops the traceback of what is no fault of this program: Django logs one for each answer 503."""
+    """Drops tracebacks that show no fault of this program: Django logs one for each response 503."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if getattr(record, "status_code", None) == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -34,7 +34,7 @@ class Expected(logging.Filter):
 
 
 class JsonLines(logging.Formatter):
-    """A record as {"time", "level", "logger", "message"}, and where there is one "run", "path" and "exception"."""
+    """A record as {"time", "level", "logger", "message"}, and if present "run", "path" and "exception"."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Any] = {
@@ -43,7 +43,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if request := getattr(record, "request", None):  # Django's, which tells of its answer when that is over
+        if request := getattr(record, "request", None):  # Django logs the response after the context has ended
             told["path"] = request.path
         if record.exc_info:
             told["exception"] = self.formatException(record.exc_info)
@@ -64,9 +64,9 @@ def _escaped(line: str) -> str:
 
 
 def configuration(form: str) -> dict[str, Any]:
-    """For logging.config.dictConfig.  Raises ValueError for a form that is neither "" nor "json".
+    """Return a configuration for logging.config.dictConfig. Raises ValueError for a form other than "" and "json".
 
-    As JSON the web server's own lines are written like ours; otherwise it writes them in its own way.
+    With "json" the web server's own lines have this format, too; otherwise they keep their own.
     """
     if form not in {"", "json"}:
         raise ValueError(f"PERFWEB_LOG is {form!r}: make it json, or leave it empty for lines of text")
@@ -81,7 +81,7 @@ def configuration(form: str) -> dict[str, Any]:
         "filters": {"expected": {"()": Expected}},
         "root": {"handlers": ["console"], "level": "INFO"},
         "loggers": {
-            "mail.log": {"level": "WARNING"},  # aiosmtpd's, which has every line that a client says
+            "mail.log": {"level": "WARNING"},  # aiosmtpd logs every line of a client
             **{name: {"handlers": [], "propagate": True} for name in servers},
         },
     }

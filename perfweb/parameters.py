@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Query parameters of pages. A wrong value is refused with 400: the page without it would answer another question.
+"""Query parameters of pages. A wrong value is refused with 400, because the page without it would show other data.
 
 Every view reads its parameters by these functions. An empty value counts as absent, because a browser sends the empty
 fields of a form, too. Parameters that a view does not know are ignored. The API has its own check, by type
@@ -17,9 +17,9 @@ from django.http import HttpRequest
 MOST_DIGITS = 18
 """The max number of PostgreSQL's bigint."""
 MOST_CHARACTERS = 200
-"""Characters of a value; names of tests, plans and variants are shorter."""
+"""Max characters of a value; names of tests, plans and variants are shorter."""
 MOST_LISTED = 40
-"""Possible values that a refusal lists."""
+"""Max number of possible values that an error lists."""
 _PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,9})?", re.ASCII)
 
 
@@ -31,7 +31,7 @@ class ParameterError(BadRequest):
 
 
 def text_in(request: HttpRequest, name: str, *, most: int = MOST_CHARACTERS) -> str:
-    """Return the text that a parameter gives, "" where it is absent. Raises ParameterError."""
+    """Return the text of a parameter, "" if it is absent. Raises ParameterError."""
     values = request.GET.getlist(name)
     if len(values) > 1:
         raise ParameterError(name, f"the address has it {len(values)} times; write it once.")
@@ -50,7 +50,9 @@ def texts_in(request: HttpRequest, name: str) -> list[str]:
 
 
 def choice_in(request: HttpRequest, name: str, choices: Collection[str]) -> str:
-    """Return which of some values a parameter gives, "" where it is absent. Raises ParameterError, which lists them."""
+    """Return the value of a parameter among some values, "" if it is absent. Raises ParameterError, which lists
+    them.
+    """
     text = text_in(request, name)
     if text and text not in choices:
         raise ParameterError(name, f"“{text}” is not possible. {possible(choices)}")
@@ -65,7 +67,7 @@ def possible(choices: Collection[str]) -> str:
 
 
 def number_in(request: HttpRequest, name: str) -> int | None:
-    """Return the number that a parameter gives, None where it is absent. Raises ParameterError."""
+    """Return the number of a parameter, None if it is absent. Raises ParameterError."""
     text = text_in(request, name)
     if not text:
         return None
@@ -75,9 +77,7 @@ def number_in(request: HttpRequest, name: str) -> int | None:
 
 
 def percent_in(request: HttpRequest, name: str) -> float | None:
-    """Return the number of percent above 0 and below 100 that a parameter gives, None where it is absent. Raises
-    ParameterError.
-    """
+    """Return the percentage of a parameter, above 0 and below 100, None if it is absent. Raises ParameterError."""
     text = text_in(request, name)
     if not text:
         return None
@@ -89,7 +89,7 @@ def percent_in(request: HttpRequest, name: str) -> float | None:
 
 
 def flag_in(request: HttpRequest, name: str) -> bool:
-    """Return whether a parameter without a value is there, as in `?once`. Raises ParameterError."""
+    """Return whether a parameter without a value is present, as in `?once`. Raises ParameterError."""
     if text := text_in(request, name):
         raise ParameterError(name, f"“{text[:40]}” is not possible: it takes no value.")
     return name in request.GET

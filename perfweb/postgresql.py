@@ -2,9 +2,9 @@
 """The web server's connections to PostgreSQL: a pool that recovers at once, and statements with a time limit.
 
 psycopg_pool keeps connections that the server has closed, checks them one by one with growing pauses, and retries a
-failed connection for five minutes with growing pauses.  A pool that grew before the server went away answers with
-errors for minutes after it is back.  So the first connection that is found lost empties the pool, and a connection that
-cannot be made is given up after RECONNECT_SECONDS: the next request makes a new one.
+failed connection for five minutes. So a pool that grew before an outage would respond with errors for minutes after it.
+Here the first lost connection empties the pool. A connection that cannot be made is given up after RECONNECT_SECONDS,
+and the next request makes a new one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 STATEMENT_SECONDS = 10.0
-"""A statement that takes longer fails; the server cancels it a second earlier, if it still runs."""
+"""Time limit of a statement; the server cancels it a second earlier, if it still runs."""
 CONNECT_SECONDS = 3
 RECONNECT_SECONDS = 2.0
 POOL_SECONDS = 3.0
@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 @contextmanager
 def answers_within(seconds: float) -> Iterator[None]:
-    """Inside, a statement, or the check of a connection, that takes longer than `seconds` fails."""
+    """A context in which a statement, or the check of a connection, fails after `seconds`."""
     token = _seconds.set(seconds)
     try:
         yield
@@ -44,19 +44,19 @@ def answers_within(seconds: float) -> Iterator[None]:
 
 
 def sqlstate(error: BaseException) -> str:
-    """Return the SQLSTATE of an error of psycopg or of Django, "" where it has none."""
+    """Return the SQLSTATE of an error of psycopg or of Django, "" without one."""
     return str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
 
 
 class WebConnection(psycopg.Connection[Any]):
-    """A connection that does not wait for ever: a server that is stopped (SIGSTOP) or unreachable sends no error."""
+    """A connection with time-outs, because a stopped (SIGSTOP) or unreachable server sends no error."""
 
     def wait(self, gen: PQGen[_Result], interval: float = 0.1, timeout: float | None = None) -> _Result:
         """Wait for an operation of the connection.  Raises psycopg.OperationalError after the time limit."""
         try:
             return super().wait(gen, interval, _seconds.get() if timeout is None else timeout)
         except psycopg.OperationalError:
-            if self.info.transaction_status == TransactionStatus.ACTIVE:  # the server owes an answer
+            if self.info.transaction_status == TransactionStatus.ACTIVE:  # the server still has to respond to it
                 self.close()
             if self.closed and isinstance(self._pool, ConnectionPool):
                 self._pool.drain()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""X-Forwarded-For and X-Forwarded-Proto count only from configured reverse proxies; by default from none.
+"""Reads X-Forwarded-For and X-Forwarded-Proto from configured reverse proxies only; by default from none.
 
-The client's address is the right-most hop that is no trusted proxy: what stands further left was written by that client
-(https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For#selecting_an_ip_address).  All headers of
-this kind are removed, so that nothing behind this believes one.
+The client's address is the right-most hop that is no trusted proxy, because that client wrote what is further left
+(https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For#selecting_an_ip_address). All headers of
+this kind are removed, so that later code cannot use them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OTHERS = {b"forwarded", b"x-real-ip", b"client-ip", b"true-client-ip", b"x-clie
 
 
 def networks(text: str) -> list[Network]:
-    """Return the networks in a list of addresses and networks that commas separate.  Raises ImproperlyConfigured."""
+    """Return the networks of a comma-separated list of addresses and networks. Raises ImproperlyConfigured."""
     try:
         return [ipaddress.ip_network(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
@@ -30,7 +30,7 @@ def networks(text: str) -> list[Network]:
 
 
 def parse(text: str) -> Address | None:
-    """Return the address in one hop of X-Forwarded-For, with or without a port; None where it is malformed."""
+    """Return the address in one hop of X-Forwarded-For, with or without a port; None if it is malformed."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -69,7 +69,7 @@ class TrustedProxies:
         return any(address in network for network in self.trusted)
 
     def _client(self, peer: Address, hops: Iterable[str]) -> Address:
-        """The right-most hop that is not trusted; where one is malformed, the last proxy that is known."""
+        """Return the right-most untrusted hop; after a malformed one, the last known proxy."""
         for hop in reversed(list(hops)):
             address = parse(hop)
             if address is None:

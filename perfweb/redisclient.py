@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The connection to Redis of what reads and writes there at once; nothing waits long for a server that is away."""
+"""The client of Redis for immediate reads and writes, with short time-outs."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from redis.retry import Retry
 
 TIMEOUT = 2.0
 ONCE_MORE = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
-"""A connection that was kept may be one that a restarted server has closed; a time-out is not worth another try."""
+"""Retry once after a connection error, because a restarted server has closed kept connections; not after a time-out."""
 
 
 @cache

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from perfweb.accounts.models import Means, Role, Token, User
 
 NOBODY = 0
-"""The role of who has no account: less than any."""
+"""The role of a user without an account: below all others."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ def with_token(request: HttpRequest, token: Token) -> Actor:
 
 
 def on_server() -> Actor:
-    """Return who gives a command on the server: who can do that can do everything."""
+    """Return the actor of a command on the server, who has all permissions."""
     try:
         name = getpass.getuser()
-    except (KeyError, OSError):  # a container's user need not have a name
+    except (KeyError, OSError):  # the user of a container can have no name
         name = f"user {os.getuid()}"
     return Actor(name, Role.ADMIN, Means.COMMAND)
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Return where a request comes from, written as the database writes it; None where that is no address."""
+    """Return the address of a request as the database writes it; None if it is not an address."""
     try:
         address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
     except ValueError:

@@ -13,9 +13,9 @@ class AccountsConfig(AppConfig):
     name = "perfweb.accounts"
 
     def ready(self) -> None:
-        """Have the set-up checked, and keep Django from writing rows for permissions that nobody has: here are roles.
+        """Check the settings, and keep Django from writing rows for its own permissions, which roles replace.
 
-        It would after every `migrate`, and, with seventy queries, after every test that empties the database.
+        It would write them after every `migrate` and, with seventy queries, after every test that empties the database.
         """
         register(ways_to_sign_in)
         post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
@@ -24,6 +24,6 @@ class AccountsConfig(AppConfig):
 
 def ways_to_sign_in(**_: Any) -> list[Error]:
     """Report at start the settings of external sign-in that cannot work."""
-    from perfweb.accounts import providers  # workers, which ask nobody, do without its libraries
+    from perfweb.accounts import providers  # workers do not query providers and need none of their libraries
 
     return providers.problems()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one way to change something for a user: with permission, within the limits, and with a line in the log."""
+"""The only way to change something for a user: with permission, within the limits, and with a line in the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AuditRecord:
 def action(actor: Actor, kind: Action, subject: str = "", detail: str = "") -> Iterator[AuditRecord]:
     """Run the block in one transaction with its line in the log, so that neither is kept without the other.
 
-    Raises NotAllowedError, which is in the log, too, or limits.NotNowError.
+    Raises NotAllowedError, which is logged, too, or limits.NotNowError.
     """
     if actor.means != Means.COMMAND:
         limits.write(actor.name, actor.address)

@@ -17,7 +17,7 @@ LIFETIMES = {7: "a week", 30: "a month", 90: "three months", 365: "a year"}
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password, which can be guessed only so often."""
+    """Name and password, with a limit of attempts."""
 
     def clean(self) -> dict[str, Any]:
         """Check the password. Raises NotNowError after too many wrong ones."""

@@ -20,7 +20,7 @@ View = Callable[..., HttpResponseBase]
 def acts(action: Action) -> Callable[[View], View]:
     """Guard a view: redirect anonymous users to the sign-in, and return 403 without the permission.
 
-    The view has the action as an attribute. A test requires one of every view that accepts POST.
+    The view has the action as an attribute. A test requires it of every view that accepts POST.
     """
 
     def decorate(view: View) -> View:
@@ -30,7 +30,7 @@ def acts(action: Action) -> Callable[[View], View]:
                 return view(request, *args, **kwargs)
             if request.user.is_authenticated:
                 raise NotAllowedError(action)
-            if request.method == "POST":  # what was sent is lost, and its address may have no page
+            if request.method == "POST":  # a form's content would be lost, and its address may have no page
                 return redirect(settings.LOGIN_URL)
             return redirect_to_login(request.get_full_path())
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How often something may be tried: counters in Redis that begin anew when their time is over.
+"""Rate limits: counters in Redis that start again after their period.
 
-While Redis does not answer nothing can be counted, and then no password is checked and nothing is changed: a limit that
-goes away with its counters could be switched off by an attacker who overloads Redis.  Reading goes on.
+Without Redis nothing can be counted, and then no password is checked and nothing is changed. Otherwise an attacker
+could switch the limits off by overloading Redis. Reading goes on.
 
-Guesses.  An attempt is counted before the secret is checked, so that attempts at the same time cannot pass the limit
-together, and taken back when the secret was right.  Nobody can lock another user out: the limits that refuse are those
-of the client's network; many wrong guesses for an account from everywhere only slow its sign-ins down, and not from
-networks where its owner has signed in before.
+Password attempts are counted before the password is checked, so that parallel attempts cannot exceed the limit. A right
+password takes its count back. No user can lock another one out: the limits that refuse belong to the client's network.
+Many wrong passwords for an account from all networks only slow its sign-ins down, except from networks where its owner
+has signed in before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Result = TypeVar("_Result")
 
 
 class NotNowError(Exception):
-    """Something is not possible now; the message has the time, and `seconds` how long that is."""
+    """The request must wait; the message has the time, and `seconds` how long that is."""
 
     def __init__(self, status: HTTPStatus, seconds: int, message: str) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class NotNowError(Exception):
 
 
 def _counted(what: str, call: Callable[[], _Result]) -> _Result:
-    """Ask Redis.  Raises NotNowError where it does not answer."""
+    """Send a command to Redis. Raises NotNowError if it does not answer."""
     try:
         return call()
     except (redis.RedisError, OSError) as error:
@@ -63,7 +63,7 @@ class Limit:
     seconds: int
 
     def count(self, key: str) -> tuple[int, int]:
-        """Count one more time. Returns how many there were, and the seconds until the count begins anew."""
+        """Count an attempt. Return the number of attempts, and the seconds until the count starts again."""
         name = self._name(key)
 
         def call() -> list[Any]:
@@ -74,18 +74,18 @@ class Limit:
             return pipe.execute()
 
         count, _, left = _counted(self.name, call)
-        if left > self.seconds:  # the clock was put back, and Redis keeps the time of day at which a key expires
+        if left > self.seconds:  # the clock was put back, and Redis stores the expiry of a key as time of day
             _counted(self.name, lambda: client().expire(name, self.seconds))
         return int(count), min(max(int(left), 1), self.seconds)
 
     def spend(self, key: str) -> None:
-        """Count one more time. Raises NotNowError for one too many."""
+        """Count an attempt. Raises NotNowError above the limit."""
         count, left = self.count(key)
         if count > self.most:
             raise too_many(left)
 
     def give_back(self, key: str, times: int = 1) -> None:
-        """Take times back that were counted; without Redis they stay counted."""
+        """Take counted attempts back; without Redis they stay counted."""
         with suppress(NotNowError):
             _counted(self.name, lambda: client().decrby(self._name(key), times))
 
@@ -94,19 +94,19 @@ class Limit:
 
 
 def too_many(seconds: int) -> NotNowError:
-    """Return the refusal of one time too many, to be raised."""
+    """Return the error for an attempt above the limit, to be raised."""
     return NotNowError(HTTPStatus.TOO_MANY_REQUESTS, seconds, f"Too many requests. Try again in {seconds} seconds.")
 
 
 SIGN_IN_HERE = Limit("sign in to an account from a network", 10, 15 * 60)
 SIGN_IN_NETWORK = Limit("sign in from a network", 50, 15 * 60)
 SIGN_IN_ACCOUNT = Limit("sign in to an account", 100, 15 * 60)
-"""Beyond it sign-ins are slowed down, not refused."""
+"""Number of attempts above which sign-ins are slowed down, not refused."""
 SLOW_SECONDS = 5.0
 SLOW_AT_ONCE = 20
-"""Sign-ins of a web process that are slowed down at once; each holds a thread."""
+"""Max slowed-down sign-ins of a web process at once; each holds a thread."""
 KNOWN_SECONDS = 90 * 24 * 3600
-"""Time that the network of a sign-in is remembered."""
+"""Time for which the network of a sign-in is remembered."""
 
 OAUTH_STEPS = Limit("steps of external sign-in from a network", 100, 15 * 60)
 WRONG_SECRETS = Limit("wrong tokens, signatures and links from a network", 300, 15 * 60)
@@ -117,7 +117,7 @@ _slow = threading.BoundedSemaphore(SLOW_AT_ONCE)
 
 
 class Attempt:
-    """One guess of a password: it counts unless `right` was called."""
+    """An attempt to guess a password: it counts unless `right` is called."""
 
     def __init__(self, name: str, address: str | None) -> None:
         network = network_of(address)
@@ -126,7 +126,7 @@ class Attempt:
         self._known = f"limit:known:{_digest(self._here)}"
 
     def begin(self) -> None:
-        """Count the guess.  Raises NotNowError; waits where an account is under attack."""
+        """Count the attempt. Raises NotNowError; waits if an account is under attack."""
         for limit, key in self._counters[:2]:
             limit.spend(key)
         limit, key = self._counters[2]
@@ -135,7 +135,7 @@ class Attempt:
             _slow_down()
 
     def right(self) -> None:
-        """Take the guess back: it was none.  The network is known for this account from now on."""
+        """Take the attempt back, because the password was right, and remember the network for this account."""
         for limit, key in self._counters:
             limit.give_back(key)
         with suppress(NotNowError):
@@ -152,20 +152,20 @@ def _slow_down() -> None:
 
 
 def oauth_step(address: str | None) -> None:
-    """Count one of the two steps of signing in elsewhere. Raises NotNowError."""
+    """Count one of the two steps of an external sign-in. Raises NotNowError."""
     OAUTH_STEPS.spend(network_of(address))
 
 
 def oauth_succeeded(address: str | None) -> None:
-    """Take both steps back: they led to an account."""
+    """Take both steps back after a successful sign-in."""
     OAUTH_STEPS.give_back(network_of(address), times=2)
 
 
 def wrong_secret(address: str | None) -> None:
-    """Count a wrong token, signature or link. Raises NotNowError for one too many.
+    """Count a wrong token, signature or link. Raises NotNowError above the limit.
 
     Called after the check, so that a right one from the same network always passes. These secrets have 128 bits or
-    more: the work that wrong ones make is limited, not the chance of guessing one. So without Redis none is refused.
+    more, so the limit only bounds the work for wrong ones. Without Redis none is refused.
     """
     try:
         WRONG_SECRETS.spend(network_of(address))
@@ -180,7 +180,7 @@ def write(name: str, address: str | None) -> None:
 
 
 def network_of(address: str | None) -> str:
-    """Return whom an address counts for: of IPv6 one customer has a network of 64 bits or more."""
+    """Return the network for which an address counts: one customer has an IPv6 network of 64 bits or more."""
     if not address:
         return ""
     known = ipaddress.ip_address(address)

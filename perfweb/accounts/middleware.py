@@ -13,10 +13,10 @@ from perfweb.headers import AnswerMiddleware
 
 
 class Personal(AnswerMiddleware):
-    """Forbids caching of every response for which the session was read.
+    """Forbids caching of every response that depends on the session.
 
-    Most pages do not read it. They are the same for all users, so they can be cached and revalidated by their entity
-    tag. Actions for some users only are on separate pages.
+    Most pages do not depend on it. They are the same for all users, so they can be cached and revalidated by their
+    entity tag. Actions for some users only are on separate pages.
     """
 
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -26,7 +26,7 @@ class Personal(AnswerMiddleware):
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Answer with a page where something was tried too often."""
+        """Respond with a page after too many attempts."""
         return not_now(request, exception) if isinstance(exception, NotNowError) else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Accounts, their tokens, and the log of what was done with them."""
+"""Accounts, their tokens, and the audit log."""
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 
 class Role(models.IntegerChoices):
-    """How far an account is trusted; each role may do what those before it may (perfweb.accounts.permissions)."""
+    """The role of an account; each one has the permissions of those before it (perfweb.accounts.permissions)."""
 
     READER = 1, "reader"
     SUBMITTER = 2, "submitter"
@@ -20,12 +20,12 @@ class Role(models.IntegerChoices):
 
 
 class User(AbstractUser):
-    """An account. Groups, permissions and the flags of Django's own administration are not used: there is the role."""
+    """An account. Django's own groups, permissions and administration flags are not used; the role replaces them."""
 
     username = models.CharField(
         max_length=150,
         unique=True,
-        validators=[ASCIIUsernameValidator()],  # names that only look alike would be a trap
+        validators=[ASCIIUsernameValidator()],  # names that only look alike could mislead
         error_messages={"unique": "An account of that name already exists."},
     )
     role = models.PositiveSmallIntegerField(choices=Role, default=Role.READER)
@@ -39,12 +39,12 @@ class User(AbstractUser):
 
 
 class Identity(models.Model):
-    """An account elsewhere with which the owner of one here signs in. Nothing opens it that is kept here."""
+    """An external account with which a local user signs in. It has no secret that is stored here."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="identities")
-    issuer = models.CharField(max_length=200, help_text="address of who knows them there")
-    subject = models.CharField(max_length=255, help_text="what they are called there for ever")
-    name = models.CharField(max_length=150, help_text="what they were called there when this was made")
+    issuer = models.CharField(max_length=200, help_text="address of the provider")
+    subject = models.CharField(max_length=255, help_text="permanent id at the provider")
+    name = models.CharField(max_length=150, help_text="name at the provider when this was made")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -56,7 +56,7 @@ class Identity(models.Model):
 
 
 class Scope(models.IntegerChoices):
-    """What a token may be used for: never more than its role, and never more than its owner may."""
+    """The scope of a token: never more than its owner's permissions."""
 
     READ = Role.READER, "read"
     SUBMIT = Role.SUBMITTER, "submit"
@@ -64,13 +64,13 @@ class Scope(models.IntegerChoices):
 
 
 class Token(models.Model):
-    """A secret with which a program acts for an account. Only its SHA-256 is kept: it is shown once and never again.
+    """A secret with which a program acts for an account. Only its SHA-256 is stored: it is shown once.
 
-    The secret has 256 random bits, so there is nothing to guess that a slow hash would have to make dear.
+    The secret has 256 random bits, so it cannot be guessed, and a fast hash suffices.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
-    name = models.CharField(max_length=64, help_text="what it is for, and on which machine")
+    name = models.CharField(max_length=64, help_text="purpose, and the machine that uses it")
     digest = models.CharField(max_length=64, unique=True)
     scope = models.PositiveSmallIntegerField(choices=Scope, default=Scope.READ)
     created = models.DateTimeField(auto_now_add=True)
@@ -87,12 +87,12 @@ class Token(models.Model):
 
     @property
     def is_live(self) -> bool:
-        """Whether it opens anything."""
+        """Return whether the token is valid."""
         return self.revoked is None and self.expires > timezone.now()
 
 
 class Means(models.TextChoices):
-    """Through what something was done."""
+    """The interface of an action."""
 
     PAGE = "page", "page"
     API = "API", "API"
@@ -107,18 +107,18 @@ class Outcome(models.TextChoices):
 
 
 class Entry(models.Model):
-    """One line of the log: who did what to what, when, from where and how. The database lets nobody change or delete
-    one (a trigger, see the first migration).
+    """A line of the audit log: actor, action, subject, time, address and interface. A trigger in the database forbids
+    to change or delete it (see the first migration).
     """
 
     time = models.DateTimeField(auto_now_add=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+")
-    who = models.CharField(max_length=150, help_text="name of the account, of a command that of the system's user")
+    who = models.CharField(max_length=150, help_text="name of the account; of a command, that of the system's user")
     means = models.CharField(max_length=8, choices=Means)
-    token = models.CharField(max_length=64, blank=True, help_text="name of the token, if it was done with one")
+    token = models.CharField(max_length=64, blank=True, help_text="name of the token, if one was used")
     address = models.GenericIPAddressField(null=True, blank=True)
     action = models.CharField(max_length=32)
-    subject = models.CharField(max_length=200, blank=True, help_text="to what: 'run 12'")
+    subject = models.CharField(max_length=200, blank=True, help_text="subject of the action: 'run 12'")
     detail = models.TextField(blank=True)
     outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.DONE)
 

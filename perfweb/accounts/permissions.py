@@ -74,7 +74,7 @@ LEAST: dict[Action, Role | None] = {
     Action.REGISTER_REPOSITORY: Role.ADMIN,
     Action.MANAGE_ACCOUNTS: Role.ADMIN,
 }
-"""None: no account is required."""
+"""None means that no account is required."""
 
 
 class NotAllowedError(PermissionDenied):

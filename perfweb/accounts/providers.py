@@ -32,12 +32,14 @@ from perfweb.boundedread import BoundedAdapter
 from perfweb.inputlimits import PROVIDER_BYTES
 
 SECONDS = (5, 10)
-"""How long a provider may take to be reached, and to say the next thing."""
+"""Time limits for a connection to a provider, and for each read."""
 PATIENCE = 600
 """Seconds that a sign-in at the provider can take."""
 LONGEST_SUBJECT = 255
 SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Signatures that only the provider can make. Its own list may have "none", and those that need a shared secret."""
+"""Accepted signature algorithms, which only the provider can use. Its own list may have "none", and those with a
+shared secret.
+"""
 NAMES = ("preferred_username", "nickname", "name")
 """Claims with a user's name, best first; some providers send them with the user info only."""
 AGAIN = "Start again on the page “Sign in”."
@@ -45,7 +47,7 @@ BASIC, POSTED = "client_secret_basic", "client_secret_post"
 
 
 class ProviderError(Exception):
-    """The external sign-in failed; the message has what the user can do, and `reason` stands in the log."""
+    """The external sign-in failed; the message has what the user can do, and `reason` is logged."""
 
     def __init__(self, message: str, reason: str = "", status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
         super().__init__(message)
@@ -58,7 +60,7 @@ def _bound(session: requests.Session) -> None:
 
 
 class _Session(OAuth2Session):
-    """Authlib's session, which reads answers up to a limit."""
+    """Authlib's session, which limits the size of responses."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -80,7 +82,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Provider(ABC):
-    """Where people have an account: `key` stands in addresses here and `label` on pages."""
+    """A provider of accounts: `key` is part of addresses and `label` of pages."""
 
     key: str
     label: str
@@ -89,7 +91,7 @@ class Provider(ABC):
     secret_file: str
 
     def begin(self, request: HttpRequest, **kept: Any) -> str:
-        """Return the address to go to; `kept` is known again when they come back. Raises ProviderError."""
+        """Return the address of the sign-in page; `kept` is stored until the user returns. Raises ProviderError."""
         with self._troubles():
             app = self._app()
             here = request.build_absolute_uri(reverse("accounts:oauth-callback", args=[self.key]))
@@ -98,7 +100,7 @@ class Provider(ABC):
         return str(made["url"])
 
     def finish(self, request: HttpRequest) -> tuple[Person, dict[str, Any]]:
-        """Return who has come back, and what was kept. Raises ProviderError."""
+        """Return the user who returned, and the stored value. Raises ProviderError."""
         sessions: Any = DjangoIntegration(self.key)
         state = request.GET.get("state", "")
         begun = sessions.get_state_data(request.session, state)
@@ -124,10 +126,10 @@ class Provider(ABC):
 
     @abstractmethod
     def _person(self, app: Any, token: dict[str, Any]) -> Person:
-        """The user who has signed in there."""
+        """Return the signed-in user at the provider."""
 
     def _claims(self) -> dict[str, Any] | None:
-        """What an ID token has to say."""
+        """Return the requirements of an ID token."""
         return None
 
     def _client(self, scope: str, method: str, **addresses: Any) -> Any:
@@ -237,14 +239,14 @@ def _identifier(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text. Raises TypeError for another value: two objects may have the same text."""
+    """Return a text. Raises TypeError for another value, because two objects may have the same text form."""
     if not isinstance(value, str):
         raise TypeError(f"the subject is {value!r:.100}")
     return value
 
 
 def set_up() -> dict[str, Provider]:
-    """Return the ways to sign in elsewhere that an operator has set up, by their keys."""
+    """Return the configured external providers by their keys."""
     found: list[Provider] = []
     if settings.GITHUB_CLIENT_ID:
         github = settings.GITHUB_URL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tokens: making one, and finding out whose one is."""
+"""Tokens: creation, and the lookup of their owner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.utils import timezone
 from perfweb.accounts.models import Scope, Token, User
 
 PREFIX = "perfweb_"
-"""By which scanners for leaked secrets know one: this and 43 letters, digits, - and _."""
+"""The prefix by which scanners for leaked secrets find a token; 43 letters, digits, - and _ follow."""
 
 MOST = 20
-"""Tokens of an account that may be live at once."""
+"""Max number of valid tokens of an account."""
 
 _USE_KNOWN_FOR = timedelta(minutes=1)
 
@@ -26,7 +26,7 @@ class TokenError(ValueError):
 
 
 def issue(user: User, name: str, scope: Scope, days: int) -> tuple[Token, str]:
-    """Make a token. Returns it with its secret, which is not kept. Raises TokenError."""
+    """Make a token. Return it with its secret, which is not stored. Raises TokenError."""
     now = timezone.now()
     live = user.tokens.filter(revoked__isnull=True, expires__gt=now).count()
     if live >= MOST:
@@ -55,7 +55,7 @@ def find(secret: str) -> Token:
 
 
 def revoke(token: Token) -> None:
-    """Let a token open nothing from now on."""
+    """Make a token invalid from now on."""
     Token.objects.filter(pk=token.pk, revoked__isnull=True).update(revoked=timezone.now())
 
 

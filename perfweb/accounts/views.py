@@ -27,14 +27,14 @@ LINES = 50
 
 
 class SignIn(auth_views.LoginView):
-    """Signs in with name and password, and goes on to `next` if that is on this site."""
+    """Signs in with name and password, and redirects to `next` if that is on this site."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        """Offer the other ways to sign in, too."""
+        """Offer the external sign-ins, too."""
         return super().get_context_data(providers=providers.set_up().values(), **more)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -44,7 +44,7 @@ class SignIn(auth_views.LoginView):
         return answer
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        # Only names that there are: in the place of others people type their passwords.
+        # Only existing names: users sometimes type a password in their place.
         user = User.objects.filter(username__iexact=form.data.get("username", "").replace("\0", "")).first()
         who = user.username if user else "unknown name"
         actor = Actor(who, 0, Means.PAGE, user=user, address=address_of(self.request))
@@ -110,7 +110,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 @acts(Action.MAKE_TOKEN)
 def make_token(request: HttpRequest) -> HttpResponse:
-    """Make a token and show its secret, this once."""
+    """Make a token and show its secret once."""
     owner = _owner(request)
     form = TokenForm(owner, request.POST)
     if not form.is_valid():
@@ -129,7 +129,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 @require_POST
 @acts(Action.REVOKE_TOKEN)
 def revoke_token(request: HttpRequest, key: int) -> HttpResponseBase:
-    """Revoke a token of one's own."""
+    """Revoke one of the user's own tokens."""
     token = get_object_or_404(_owner(request).tokens, pk=key)
     with audit.action(on_page(request), Action.REVOKE_TOKEN, token.name):
         tokens.revoke(token)
@@ -139,7 +139,7 @@ def revoke_token(request: HttpRequest, key: int) -> HttpResponseBase:
 @require_safe
 @acts(Action.READ_LOG)
 def log(request: HttpRequest) -> HttpResponse:
-    """Show who did what, newest first."""
+    """Show the audit log, newest first."""
     form = LogForm(request.GET)
     before = number_in(request, "before")
     found = list(_wanted(form.cleaned_data, before)[: LINES + 1]) if form.is_valid() else []
@@ -161,13 +161,13 @@ def _wanted(terms: dict[str, Any], before: int | None) -> QuerySet[Entry]:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
-    """Say what to do about a form without its token; the log of the server has the reason."""
+    """Show what to do about a form without its token; the server's log has the reason."""
     words = "This form has expired, or is from another site. Go back, reload the page, and send it again."
     return render(request, "403.html", {"exception": words}, status=403)
 
 
 def _owner(request: HttpRequest) -> User:
-    return cast("User", request.user)  # `acts` has seen to it
+    return cast("User", request.user)  # `acts` guarantees it
 
 
 def _account(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Sign-in with an external account, and linking one to a local account.
 
-Issuer and subject alone decide whose account it is. A mail address is not requested, because the same address
-can belong to another user there.
+Issuer and subject alone identify an account. A mail address is not requested, because the same address can belong to
+another user there.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def sign_in(request: HttpRequest, key: str) -> HttpResponseBase:
 @require_POST
 @acts(Action.LINK)
 def link(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Send who is signed in on to where they have another account."""
+    """Redirect a signed-in user to the provider of another account."""
     return _begin(request, key, owner=request.user.pk)
 
 
 @require_safe
 @acts(Action.SIGN_IN)
 def callback(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Sign in, or link, who comes back."""
+    """Sign in, or link, the user who returned from the provider."""
     provider = _provider(key)
     limits.oauth_step(address_of(request))
     try:
@@ -67,7 +67,7 @@ def callback(request: HttpRequest, key: str) -> HttpResponseBase:
 @require_POST
 @acts(Action.UNLINK)
 def unlink(request: HttpRequest, key: int) -> HttpResponseBase:
-    """Let an account elsewhere open the one here no longer, unless nothing else does."""
+    """Unlink an external account, unless it is the only way to sign in."""
     owner = cast("User", request.user)
     identity = get_object_or_404(owner.identities, pk=key)
     if not owner.has_usable_password() and owner.identities.count() == 1:
@@ -86,8 +86,8 @@ def _provider(key: str) -> Provider:
 
 
 def _begin(request: HttpRequest, key: str, **kept: Any) -> HttpResponse:
-    """The page that leads there. It is no redirect: the policy lets forms lead to this site only, and browsers count
-    what a form is redirected to, wherever the provider may redirect to in its turn.
+    """The page that leads to the provider. It is not a redirect: the content policy limits forms to this site, and
+    browsers apply it to the redirects of a form, which the provider may continue.
     """
     provider = _provider(key)
     limits.oauth_step(address_of(request))
@@ -127,7 +127,7 @@ def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) 
 
 
 def _newcomer(request: HttpRequest, provider: Provider, person: Person) -> User:
-    """A new account for who has none, called so that it is nobody else's name here."""
+    """Create a local account for a new user, with a name that no other account has."""
     with transaction.atomic():
         _one_at_a_time()
         if known := _known(person):
@@ -144,7 +144,7 @@ def _newcomer(request: HttpRequest, provider: Provider, person: Person) -> User:
 
 
 def _one_at_a_time() -> None:
-    """Until the transaction ends nobody else gets an identity or a name."""
+    """Lock the creation of identities and names until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
 
@@ -160,8 +160,8 @@ def _identity(user: User, person: Person) -> None:
 
 
 def _free_name(name: str, key: str) -> str:
-    """The name there, with the key behind it: nobody can come in as a name that an administrator has given, or that the
-    service uses itself.
+    """The name at the provider with the provider's key, so that it cannot be a name that an administrator gave or that
+    the service uses.
     """
     told = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "somebody"
     candidate, number = f"{told}@{key}", 1

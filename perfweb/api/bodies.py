@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bodies of requests: JSON (RFC 8259) that has one meaning and that the database can hold."""
+"""Bodies of requests: JSON (RFC 8259) that is unambiguous and that the database can store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StrictParser(Parser):
 
 
 def _refuse_nul(value: object) -> None:
-    """Look for NUL in all names and texts of a value that is not nested deeply."""
+    """Check all names and texts of a value, which is not nested deeply, for NUL."""
     if isinstance(value, dict):
         _refuse_nul([*value.keys(), *value.values()])
     elif isinstance(value, list):

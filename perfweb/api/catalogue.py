@@ -71,7 +71,7 @@ class Machine(BaseModel):
 
 
 class TestNoise(BaseModel):
-    """How much the samples of a test scatter within a variant, as relative deviation in percent."""
+    """The scatter of a test's samples within a variant, as relative standard deviation in percent."""
 
     test: str
     median: float
@@ -80,7 +80,7 @@ class TestNoise(BaseModel):
 
 
 class OutageOut(BaseModel):
-    """A time in which a testbed takes no runs."""
+    """A period in which a testbed takes no runs."""
 
     kind: OutageKind
     why: str
@@ -89,7 +89,7 @@ class OutageOut(BaseModel):
 
 
 class HealthCheckOut(BaseModel):
-    """What was found when the hosts of a testbed were last looked at, which is done before each run."""
+    """The result of the last health check of a testbed's hosts, which precedes each run."""
 
     at: datetime
     holder: str = Field(description="for which run")
@@ -98,7 +98,7 @@ class HealthCheckOut(BaseModel):
 
 
 class TestbedRow(BaseModel):
-    """A testbed and how it is."""
+    """A testbed and its state."""
 
     name: str
     simulated: bool = Field(description="whether its results are those of the simulated machine")
@@ -124,14 +124,14 @@ class TestbedPage(Page[TestbedRow]):
 
 
 class PlanFilters(BaseModel):
-    """Which plans are wanted."""
+    """Filters of plans."""
 
     name: Name | None = Field(None, description="of this name; each text that a name had is a plan")
     cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
 
 
 class TestbedFilters(BaseModel):
-    """Where the list of testbeds goes on."""
+    """The page of the list of testbeds."""
 
     cursor: Name | None = Field(None, description="where the page begins; take it from `next`")
 
@@ -201,7 +201,7 @@ def _find(name: str) -> Testbed:
 
 
 class Service(BaseModel):
-    """What became of a testbed."""
+    """The new state of a testbed."""
 
     name: str
     outages: list[OutageOut] = Field(description="those that have begun or ended")

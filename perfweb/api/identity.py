@@ -23,7 +23,7 @@ class Bearer(HttpBearer):
     """A token that its owner made on the page of the account."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
-        """Return who acts. Raises RefusedError, and NotNowError after too many wrong tokens."""
+        """Return the actor. Raises RefusedError, and NotNowError after too many wrong tokens."""
         try:
             return with_token(request, tokens.find(token))
         except tokens.TokenError as error:
@@ -39,7 +39,7 @@ class Permitted(Bearer):
         self.action = action
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
-        """Return who acts. Raises RefusedError, NotAllowedError or NotNowError."""
+        """Return the actor. Raises RefusedError, NotAllowedError or NotNowError."""
         actor = super().authenticate(request, token)
         if not may(actor, self.action):
             limits.write(actor.name, actor.address)

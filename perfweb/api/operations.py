@@ -24,16 +24,16 @@ from perfweb.figures.timelines import RangeError, moment
 from perfweb.runs.models import Run
 
 USUAL, MOST = 50, 200
-"""Items of a page: without `limit`, and at most."""
+"""Number of items of a page: the default of `limit`, and the max."""
 
-_LARGEST = 2**63 - 1  # that PostgreSQL's bigint holds
+_LARGEST = 2**63 - 1  # the max of PostgreSQL's bigint
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$"
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 View = TypeVar("View", bound=Callable[..., Any])
 Tag = Callable[..., str | None]
-"""Gives the entity tag of an answer from the request and the arguments of its function (perfweb.reports.tags)."""
+"""Computes the entity tag of a response from the request and the function's arguments (perfweb.reports.tags)."""
 
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 Name = Annotated[str, Field(pattern=r"^[-A-Za-z0-9_]{1,64}$")]
@@ -55,13 +55,13 @@ Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=Ann
 
 
 class Window(BaseModel):
-    """Which part of a list is wanted."""
+    """The part of a list."""
 
     limit: int = Field(USUAL, ge=1, le=MOST, description=f"items of a page, {MOST} at most")
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list; the parts do not shift when something is added."""
+    """A part of a list; new items do not shift the parts."""
 
     items: list[Item]
     next: str | None = Field(description="the address of the next part; null at the end")
@@ -121,8 +121,8 @@ def read(
 def change(
     router: Router, path: str, response: Any, action: Action, *, status: HTTPStatus = HTTPStatus.OK
 ) -> Callable[[View], View]:
-    """Register a function for POST, which changes something for the owner of a token; `identity.actor_of` says who
-    that is, and `audit.action` does it. The action is kept for the test that asks it of whatever takes POST.
+    """Register a function for POST, which changes something for the owner of a token; `identity.actor_of` returns the
+    owner, and `audit.action` makes the change. The action is kept, because a test requires one of every POST operation.
     """
     refusals = (
         "BAD_REQUEST",
@@ -163,8 +163,8 @@ def _described(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _written(answer: BaseModel, response: HttpResponse | None) -> HttpResponse:
-    """Write an answer at once: ninja would make objects of Python of it first, which takes longer than all the rest of
-    a long list. `response` has the headers that the function has set.
+    """Write a response directly: ninja would first build Python objects of it, which takes longer than the rest of a
+    long list. `response` has the headers that the function has set.
     """
     response = response or HttpResponse(content_type="application/json; charset=utf-8")
     response.content = answer.model_dump_json()
@@ -188,8 +188,8 @@ def _check_parameters(request: HttpRequest, known: Sequence[str], lists: Collect
 def cut(
     request: HttpRequest, rows: list[Row], limit: int, cursor: Callable[[Row], object]
 ) -> tuple[list[Row], str | None]:
-    """Return the rows of a page, and the address of the next one. There must be one row more than `limit` if there is
-    a next page; `cursor` gives of the last row shown the key after which the next page begins.
+    """Return the rows of a page, and the address of the next one. There must be one row more than `limit` if there is a
+    next page; `cursor` returns the key of a page's last row, after which the next page begins.
     """
     if len(rows) <= limit:
         return rows, None
@@ -199,7 +199,7 @@ def cut(
 
 
 def chosen(**conditions: Any) -> dict[str, Any]:
-    """Return those conditions of a query that were given: a filter that is not used is None or an empty list."""
+    """Return the conditions of the given filters: one that is not used is None or an empty list."""
     return {name: value for name, value in conditions.items() if value not in (None, [])}
 
 
@@ -210,5 +210,5 @@ def dated(response: HttpResponse, run: Run) -> None:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None for one that JSON cannot write (RFC 8259 section 6)."""
+    """Return the number, or None for one that JSON cannot represent (RFC 8259 section 6)."""
     return value if value is not None and math.isfinite(value) else None

@@ -16,7 +16,7 @@ from perfweb.headers import AnswerMiddleware
 
 CONTENT_TYPE = "application/problem+json"
 ENTITY_TAG = "perfweb.entity_tag"
-"""Where a request keeps the tag of its answer when that was known before the answer was made."""
+"""The attribute of a request with the entity tag of its response, if it was known before the response was made."""
 
 
 class BadInput(BaseModel):
@@ -37,7 +37,7 @@ class Problem(BaseModel):
 
 
 class RefusedError(Exception):
-    """A request that is refused with a status code, with a sentence for people and the parameters that are wrong."""
+    """A request refused with a status code, a message, and the invalid parameters."""
 
     def __init__(self, status: int, detail: str, errors: Sequence[BadInput] = ()) -> None:
         super().__init__(detail)
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 
 def bad_input(*errors: BadInput) -> RefusedError:
-    """Return the refusal of parameters, to be raised."""
+    """Return the error about parameters, to be raised."""
     detail = "; ".join(f"{error.parameter}: {error.reason}" for error in errors)
     return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
 
@@ -63,10 +63,10 @@ def problem(
 
 
 class ApiAnswers(AnswerMiddleware):
-    """Makes answers below /api/ alike: problems instead of pages, and validators with which a client may ask again.
+    """Makes all responses below /api/ alike: problems instead of pages, and validators for conditional requests.
 
-    An entity tag is a digest of what the answer is made of, where that is known, else of the answer, so that it changes
-    when the answer does (RFC 9110 section 8.8.3).
+    An entity tag is a digest of the data of the response, if it is known, else of the response itself, so that both
+    change together (RFC 9110 section 8.8.3).
     """
 
     PREFIX = "/api/"
@@ -97,8 +97,8 @@ def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Add an entity tag, and answer 304 to a client that has the same answer already (RFC 9110 section 13.1)."""
-    response.headers.setdefault("Cache-Control", "no-cache")  # keep it, but ask before using it again
+    """Add an entity tag, and respond with 304 to a client that has the same response (RFC 9110 section 13.1)."""
+    response.headers.setdefault("Cache-Control", "no-cache")  # clients may store it, but must revalidate
     if tag := request.META.get(ENTITY_TAG):
         response.headers["ETag"] = tag
     else:

@@ -18,7 +18,7 @@ router = Router(tags=["runs"])
 
 
 class Waiting(BaseModel):
-    """A run that waits."""
+    """A queued run."""
 
     number: int
     testbed: str
@@ -34,13 +34,13 @@ class Waiting(BaseModel):
 
 
 class Queue(BaseModel):
-    """What waits, testbed by testbed and in turn."""
+    """The queue, by testbed and in order."""
 
     items: list[Waiting]
 
 
 class QueueFilters(BaseModel):
-    """Which part of the queue is wanted."""
+    """The part of the queue."""
 
     testbed: Name | None = Field(None, description="only runs that wait for this testbed")
 

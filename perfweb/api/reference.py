@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The OpenAPI document as tables for people."""
+"""The OpenAPI document as tables for readers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Field:
     required: bool
     text: str
     refers: str = ""
-    """Name of the schema that it is described by, if any."""
+    """Name of its schema, if any."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """What can be done at an address."""
+    """An operation on an address."""
 
     method: str
     address: str
@@ -33,18 +33,18 @@ class Call:
     description: str
     parameters: list[Field]
     request: str
-    """Name of the schema of what is sent, if anything is."""
+    """Name of the schema of the request's body, if any."""
     answer: str
 
     @property
     def anchor(self) -> str:
-        """The fragment of the page where it stands."""
+        """The fragment of its place on the page."""
         return slugify(self.address if self.method == "GET" else f"{self.method} {self.address}")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """An object that requests or answers have."""
+    """An object of requests or responses."""
 
     name: str
     description: str
@@ -69,13 +69,13 @@ def calls(document: dict[str, Any]) -> list[Call]:
 
 
 def _success(operation: dict[str, Any]) -> dict[str, Any]:
-    """What is answered when all is well."""
+    """Return the successful response."""
     found: dict[str, Any] = next(told for status, told in operation["responses"].items() if status.startswith("2"))
     return found
 
 
 def _sent(message: dict[str, Any]) -> str:
-    """The name of the object that a request or an answer has, empty where there is none."""
+    """Return the name of the object of a request or response, empty without one."""
     return _refers(message["content"]["application/json"]["schema"], {}) if "content" in message else ""
 
 

@@ -23,7 +23,7 @@ MOST_SAMPLES = 1000
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Columns that are called as the fields they come from."""
+    """Columns named like the fields of their models."""
     return dict(zip(names, names, strict=True))
 
 
@@ -76,7 +76,7 @@ class MeasurementRow(BaseModel):
 
 
 class SampleRow(BaseModel):
-    """One number that a tool delivered: the columns of samples.csv."""
+    """One number of a tool's output: the columns of samples.csv."""
 
     run: int
     variant: str
@@ -100,7 +100,7 @@ class SampleRow(BaseModel):
 
 
 class ArtefactRow(BaseModel):
-    """A text that a run left behind: the output of a tool, a log, counters."""
+    """A text that a run stored: the output of a tool, a log, counters."""
 
     run: int
     name: str = Field(description="unique within the run; its path in raw.tar below artefacts/")
@@ -113,15 +113,15 @@ class ArtefactRow(BaseModel):
 
 
 class BootPage(Page[Boot]):
-    """Boots in the order in which they were done."""
+    """Boots in the order of the run."""
 
 
 class MeasurementPage(Page[MeasurementRow]):
-    """Measurements in the order in which they were done."""
+    """Measurements in the order of the run."""
 
 
 class SamplePage(Page[SampleRow]):
-    """Samples, measurement by measurement in the order in which these were done."""
+    """Samples in the order of the measurements."""
 
 
 class ArtefactPage(Page[ArtefactRow]):
@@ -129,7 +129,7 @@ class ArtefactPage(Page[ArtefactRow]):
 
 
 class BootFilters(BaseModel):
-    """Which boots are wanted."""
+    """Filters of boots."""
 
     variant: Name | None = Field(None, description="of this variant")
     state: list[BootState] = Field([], description="in any of these states")
@@ -137,7 +137,7 @@ class BootFilters(BaseModel):
 
 
 class MeasurementFilters(BaseModel):
-    """Which measurements are wanted."""
+    """Filters of measurements."""
 
     test: Text | None = Field(None, description="of this test")
     variant: Name | None = Field(None, description="on this variant")
@@ -150,7 +150,7 @@ Place = Annotated[str, Field(pattern=r"^[0-9]{1,18}:[0-9]{1,9}:[^\u0000:]{1,32}$
 
 
 class SampleFilters(BaseModel):
-    """Which samples are wanted, and how many at once."""
+    """Filters of samples, and the max number of them."""
 
     test: Text | None = Field(None, description="of this test")
     variant: Name | None = Field(None, description="of this variant")
@@ -161,7 +161,7 @@ class SampleFilters(BaseModel):
 
 
 class ArtefactFilters(BaseModel):
-    """Which texts are wanted."""
+    """Filters of texts."""
 
     kind: list[ArtefactKind] = Field([], description="of any of these kinds")
     cursor: Text | None = Field(None, description="where the page begins; take it from `next`")
@@ -194,7 +194,7 @@ MEASURED = {
     "measurement_state": "state",
     "revision": "boot__variant__build__revision",
 }
-"""What samples have from their measurement, and the metric that this is about."""
+"""The columns that samples get from their measurement, and the metric in question."""
 
 SAMPLE = {
     "measurement": "measurement_id",
@@ -246,8 +246,8 @@ def list_samples(
     """List the samples of a run, discarded and void ones included."""
     run = find_run(number)
     dated(response, run)
-    # The measurements are read first, and not joined: with their keys PostgreSQL takes the index of the samples that
-    # has their order, and reads nothing of other runs.
+    # The measurements are read first, and not joined. With their keys PostgreSQL uses the index of the samples in this
+    # order, and reads nothing of other runs.
     of = {row["key"]: row for row in _rows(_measurements(run, wanted.test, wanted.variant), MEASURED)}
     which = _counted(of) if wanted.counted else Q(measurement__in=of)
     found = Sample.objects.filter(which, _after(wanted.cursor), **chosen(metric=wanted.metric))
@@ -266,7 +266,7 @@ def list_samples(
 def list_artefacts(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[ArtefactFilters], window: Query[Window]
 ) -> ArtefactPage:
-    """List the texts that a run left behind."""
+    """List the texts that a run stored."""
     run = find_run(number)
     dated(response, run)
     conditions = chosen(kind__in=wanted.kind, name__gt=wanted.cursor)
@@ -282,7 +282,9 @@ def _measurements(run: Run, test: str | None, variant: str | None) -> QuerySet[M
 
 
 def _counted(measurements: dict[int, dict[str, Any]]) -> Q:
-    """The samples of some measurements that enter statistics, as `Sample.objects.counted()` has them with a join."""
+    """The samples of some measurements that enter statistics, as `Sample.objects.counted()` selects them with a
+    join.
+    """
     good = {
         key: row["metric"]
         for key, row in measurements.items()
@@ -294,12 +296,12 @@ def _counted(measurements: dict[int, dict[str, Any]]) -> Q:
     primary = Q()
     for metric, keys in by_metric.items():
         primary |= Q(metric=metric, measurement__in=keys)
-    # The first condition follows from the second, and is the one that the index can use.
+    # The first condition follows from the second, but only the first can use the index.
     return Q(measurement__in=good, discarded=False, void="") & primary
 
 
 def _after(cursor: str | None) -> Q:
-    """The samples after the one that a cursor names, in the order of their unique key."""
+    """The samples after a cursor, in the order of their unique key."""
     if cursor is None:
         return Q()
     measurement, index, metric = cursor.split(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs: the list with its filters, one run, and how far it is."""
+"""Runs: the list with its filters, one run, and its progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ router = Router(tags=["runs"])
 
 
 class PlanName(BaseModel):
-    """Which plan a run follows."""
+    """The plan of a run."""
 
     name: str
     title: str
@@ -38,7 +38,7 @@ class PlanName(BaseModel):
 
 
 class VariantOfRun(BaseModel):
-    """One of the things that a run compares."""
+    """A variant that a run compares."""
 
     name: str
     baseline: bool = Field(description="whether the others are compared with it")
@@ -58,7 +58,7 @@ class PairVerdict(BaseModel):
 
 
 class Imported(BaseModel):
-    """Where results come from that were not measured here."""
+    """The origin of imported results."""
 
     format: str = Field(description="format of the import")
     origin: str = Field(description="origin and author")
@@ -90,7 +90,7 @@ class RunRow(BaseModel):
 
 
 class HostOfRun(BaseModel):
-    """What a host was like when the run used it."""
+    """The facts about a host when the run used it."""
 
     role: str
     name: str
@@ -107,14 +107,14 @@ class Transition(BaseModel):
 
 
 class File(BaseModel):
-    """Something to download."""
+    """A file to download."""
 
     name: str
     url: str
 
 
 class RunDetail(RunRow):
-    """A run with all there is about it but its results, which have lists of their own."""
+    """A run with all details except its results, which have lists of their own."""
 
     hosts: list[HostOfRun]
     history: list[Transition]
@@ -129,7 +129,7 @@ class RunPage(Page[RunRow]):
 
 
 class Booting(BaseModel):
-    """The boot that is being measured."""
+    """The boot that is running."""
 
     position: int = Field(description="place in the order of the run, from 0")
     boots: int = Field(description="number in the run")
@@ -139,14 +139,14 @@ class Booting(BaseModel):
 
 
 class Measuring(BaseModel):
-    """What is being measured."""
+    """The measurement that is running."""
 
     test: str
     variant: str
 
 
 class Progress(BaseModel):
-    """How far a run is. All but the state is null where it is not known, or over."""
+    """The progress of a run. Everything except the state is null if it is unknown or over."""
 
     number: int
     state: RunState
@@ -160,7 +160,7 @@ class Progress(BaseModel):
 
 
 class RunFilters(BaseModel):
-    """Which runs are wanted. All conditions hold together."""
+    """Filters of runs; all conditions must hold."""
 
     state: list[RunState] = Field([], description="any of these states")
     plan: Name | None = Field(None, description="name of the plan")
@@ -226,7 +226,7 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
 
 
 class Cancelled(BaseModel):
-    """A run that was cancelled, or will be in a moment."""
+    """A run that was cancelled, or will be soon."""
 
     number: int
     state: RunState
@@ -253,7 +253,7 @@ FILES = (
     "plan.yaml",
     "raw.tar",
 )
-"""What can be downloaded of a run; it lies beside the page."""
+"""The files of a run's page that can be downloaded."""
 
 
 def find_run(number: int) -> Run:
@@ -267,7 +267,7 @@ def find_run(number: int) -> Run:
 
 
 def plan_name(plan: Plan) -> PlanName:
-    """Return what names a plan."""
+    """Return the part of a row that identifies a plan."""
     return PlanName(
         name=plan.name, title=plan.title, sha256=plan.sha256, url=reverse("api-v1:get_plan", args=[plan.sha256])
     )

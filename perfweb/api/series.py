@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A test over commits or runs: what a timeline draws, and the summaries that it is drawn from."""
+"""A test over commits or runs: the points of a timeline, and the summaries that they are made from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Place = Annotated[str, Field(pattern=r"^[0-9]{1,18}:[0-9]{1,18}$")]
 class Point(TypedDict):
     """A commit or a run."""
 
-    # No model of its own: a series has thousands of points.
+    # Not a model class, because a series has thousands of points.
     at: Annotated[datetime | None, Field(description="time of the commit; null where the series goes by run")]
     run: Annotated[int, Field(description="the newest run of the commit, or the run")]
     revision: Annotated[str, Field(description="`git describe` of the source that was built; empty if unknown")]
@@ -42,14 +42,14 @@ class Point(TypedDict):
 
 
 class Series(BaseModel):
-    """What may be drawn as one line: the same variant of the same plan on the same testbed."""
+    """A line of a timeline: the same variant of the same plan on the same testbed."""
 
     name: str = Field(description="testbed/plan/variant")
     points: list[Point] = Field(description="in the order of the axis")
 
 
 class Fact(BaseModel):
-    """Something about a host that changed."""
+    """A property of a host that changed."""
 
     name: str
     before: str
@@ -57,7 +57,7 @@ class Fact(BaseModel):
 
 
 class HostChange(BaseModel):
-    """Hosts that are not as they were before."""
+    """Hosts that changed between two runs."""
 
     testbed: str
     run: int = Field(description="the first run that found them so")
@@ -72,8 +72,8 @@ class Spot(BaseModel):
 
 
 class LevelChange(BaseModel):
-    """A place where the level of a series changes. With 95 % confidence it came after `since`, with `until` or before,
-    and its size is between `low` and `high`.
+    """A change point of a series. With 95 % confidence it is after `since`, and at or before `until`; its size is
+    between `low` and `high`.
     """
 
     series: str
@@ -90,7 +90,7 @@ class LevelChange(BaseModel):
 
 
 class TimelineOut(BaseModel):
-    """The newest part of a test's series. Without any measurement there is no series, and no unit."""
+    """The newest part of a test's series. Without measurements it has no series, and no unit."""
 
     test: str
     by: Literal["commit", "run"]
@@ -104,7 +104,7 @@ class TimelineOut(BaseModel):
 
 
 class SummaryRow(BaseModel):
-    """The counted samples of one test on one variant of a run as a few numbers."""
+    """A summary of the counted samples of one test on one variant of a run."""
 
     run: int
     variant: str
@@ -127,7 +127,7 @@ class SummaryPage(Page[SummaryRow]):
 
 
 class Range(BaseModel):
-    """Which part of which test."""
+    """Filters of a test's points."""
 
     test: Text = Field(description="name of the test", examples=["tcp.rr/host-host/ipv4"])
     by: Literal["commit", "run"] = Field("commit", description="meaning of the points")
@@ -149,7 +149,7 @@ class SummaryFilters(BaseModel):
 def get_series(request: HttpRequest, wanted: Query[Range]) -> TimelineOut:  # noqa: ARG001
     """Show a test over commits or runs.
 
-    The newest points come; go back with `to`. `summaries` has everything, in parts.
+    The newest points are returned; page back with `to`. `summaries` has all of them, in parts.
     """
     try:
         window = read_window(wanted.by, wanted.first, wanted.last, str(wanted.newest))
@@ -209,7 +209,7 @@ def _before(cursor: str | None) -> Q:
     if cursor is None:
         return Q()
     run, key = map(int, cursor.split(":"))
-    # The first condition follows from the second, and is the one that the index of test and run can use.
+    # The first condition follows from the second, but only the first can use the index of test and run.
     return Q(run__lte=run) & (Q(run__lt=run) | Q(pk__lt=key))
 
 

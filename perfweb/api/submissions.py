@@ -30,7 +30,7 @@ _A_LINE = r"^[^\u0000-\u001f]*[^\u0000-\u0020][^\u0000-\u001f]*$"
 
 
 class NewSubmission(BaseModel):
-    """A patch and how it is to be measured."""
+    """A patch and how to measure it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,7 +55,7 @@ class NewSubmission(BaseModel):
 
 
 class Refusal(BaseModel):
-    """Why a patch is not measured."""
+    """The reason of a rejection."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,7 @@ class Refusal(BaseModel):
 
 
 class Rerun(BaseModel):
-    """How much is measured once more."""
+    """The size of a repeated measurement."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -122,7 +122,7 @@ class SubmissionStep(BaseModel):
 
 
 class SubmissionDetail(SubmissionRow):
-    """A submission with all there is about it but its results, which are those of its runs."""
+    """A submission with all details except its results, which are those of its runs."""
 
     reason: str = Field(description="why it is in this state, where that needs saying: the hunk that does not fit")
     stages: list[StageOfSubmission]
@@ -139,7 +139,7 @@ class SubmissionPage(Page[SubmissionRow]):
 
 
 class SubmissionFilters(BaseModel):
-    """Which submissions are wanted. All conditions hold together."""
+    """Filters of submissions; all conditions must hold."""
 
     state: list[SubmissionState] = Field([], description="any of these states")
     author: Text | None = Field(None, description="name of an account")
@@ -166,8 +166,8 @@ def get_submission(request: HttpRequest, number: Number) -> SubmissionDetail:  #
 def submit_patch(request: HttpRequest, wanted: NewSubmission) -> SubmissionDetail:
     """Submit a patch.
 
-    It waits for a maintainer's approval, each time, unless a maintainer submits it with a token that may approve. One
-    that does not apply is kept as a conflict, with the hunk in `reason`.
+    It waits for a maintainer's approval, unless a maintainer submits it with a token that may approve. A patch that
+    does not apply is stored as a conflict, with the hunk in `reason`.
     """
     how = services.SubmissionRequest(
         testbed=wanted.testbed,
@@ -201,21 +201,21 @@ def cancel_submission(request: HttpRequest, number: Number) -> SubmissionDetail:
 
 @change(router, "submissions/{number}/approve", SubmissionDetail, Action.APPROVE)
 def approve_submission(request: HttpRequest, number: Number) -> SubmissionDetail:
-    """Let a patch that waits be built and measured."""
+    """Approve a waiting patch, so that it is built and measured."""
     return _act(number, lambda: services.approve(actor_of(request), number))
 
 
 @change(router, "submissions/{number}/refuse", SubmissionDetail, Action.APPROVE)
 def refuse_submission(request: HttpRequest, number: Number, refusal: Refusal) -> SubmissionDetail:
-    """End a submission that waits, with a reason."""
+    """Reject a waiting submission, with a reason."""
     return _act(number, lambda: services.refuse(actor_of(request), number, refusal.reason))
 
 
 @change(router, "submissions/{number}/rerun", SubmissionDetail, Action.SUBMIT)
 def rerun_submission(request: HttpRequest, number: Number, wanted: Rerun) -> SubmissionDetail:
-    """Measure an approved submission once more, when its runs are over.
+    """Measure an approved submission again, after its runs are over.
 
-    More boots decide what was not: `deciding_boots` is the number.
+    More boots decide open comparisons: `deciding_boots` is the required number.
     """
 
     def act() -> Submission:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tracked branches, what moved on them between two commits, and alerts."""
+"""Tracked branches, changes between two of their commits, and alerts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class BranchList(BaseModel):
 
 
 class MovementOut(BaseModel):
-    """A test that moved."""
+    """A test that changed."""
 
     test: str
     variant: str
@@ -73,7 +73,7 @@ class MovementOut(BaseModel):
 
 
 class AlertRow(BaseModel):
-    """What moved together between two commits."""
+    """Changes between two commits that belong together."""
 
     number: int
     branch: str
@@ -120,7 +120,7 @@ class AlertPage(Page[AlertRow]):
 
 
 class StandingOut(BaseModel):
-    """How much a test moved in all."""
+    """The total change of a test."""
 
     test: str
     variant: str
@@ -130,7 +130,7 @@ class StandingOut(BaseModel):
 
 
 class PeriodOut(BaseModel):
-    """What became of a branch between two commits."""
+    """The changes of a branch between two commits."""
 
     branch: str
     simulated: bool
@@ -143,7 +143,7 @@ class PeriodOut(BaseModel):
 
 
 class AlertFilters(BaseModel):
-    """Which alerts are wanted."""
+    """Filters of alerts."""
 
     branch: Name | None = Field(None, description="only of this tracked branch")
     state: AlertState | None = Field(None, description="only in this state")
@@ -151,7 +151,7 @@ class AlertFilters(BaseModel):
 
 
 class SaidIn(BaseModel):
-    """A comment on an alert."""
+    """An update of an alert."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -162,7 +162,7 @@ class SaidIn(BaseModel):
 
 
 class Ends(BaseModel):
-    """Between which commits: numbers on the branch, or six letters of a hash or more."""
+    """Two commits: numbers on the branch, or six or more letters of a hash."""
 
     first: CommitWord | None = Field(None, description="without it the first that is tracked")
     last: CommitWord | None = Field(None, description="without it the newest")
@@ -182,7 +182,7 @@ def get_tracked_branch(request: HttpRequest, name: Name) -> BranchRow:  # noqa: 
 
 @read(router, "tracked-branches/{name}/period", PeriodOut, may_lack=True)
 def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodOut:  # noqa: ARG001
-    """Sum up what moved between two commits: from a release to the next, say."""
+    """Summarise the changes between two commits, for example from one release to the next."""
     branch = _find(name)
     first = _end(branch, "first", wanted.first, "position")
     last = _end(branch, "last", wanted.last, "-position")
@@ -219,9 +219,9 @@ def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG
 
 @change(router, "alerts/{number}/say", AlertDetail, Action.JUDGE_ALERT)
 def say_about_alert(request: HttpRequest, number: Number, said: SaidIn) -> AlertDetail:
-    """Say what became of a confirmed alert, who looks after it until when, or a comment.
+    """Set the outcome, or the owner until a due date, of a confirmed alert, or comment on it.
 
-    What is left out stays as it is; an owner without a due date has none.
+    Missing values stay unchanged; an owner without a due date has none.
     """
     known = _find_alert(number)
     owner = said.owner
@@ -260,7 +260,7 @@ def _detail(alert: Alert) -> AlertDetail:
 
 
 def _end(branch: TrackedBranch, parameter: str, word: str | None, otherwise: str) -> TrackedCommit:
-    """The commit that a parameter names."""
+    """Return the commit that a parameter names."""
     try:
         return periods.find(branch, word or "", otherwise)
     except periods.PeriodError as error:

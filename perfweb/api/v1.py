@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Version 1 of the API: its resources, its schema, and how it refuses."""
+"""Version 1 of the API: its resources, its schema, and its errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def refused(request: HttpRequest, error: RefusedError) -> HttpResponse:  # noqa:
 
 @api.exception_handler(HttpError)
 def unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001
-    """Handle a body that is not JSON; its cause has the reason, ninja's own text does not."""
+    """Handle a body that is not JSON; the reason is in the error's cause, not in ninja's own text."""
     return problem(error.status_code, f"{error}: {error.__cause__}" if error.__cause__ else str(error))
 
 
@@ -93,7 +93,7 @@ def misunderstood(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _parameter(place: tuple[str | int, ...]) -> str:
-    """The name of a parameter from where pydantic found it: the last name, without the place in a list."""
+    """Return the name of a parameter from pydantic's location: the last name, without an index of a list."""
     return [str(part) for part in place if not isinstance(part, int)][-1]
 
 
@@ -117,7 +117,7 @@ def document() -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> None:
-    """A parameter of an address may be left out, but there is no way to write null."""
+    """A query parameter can be left out, but there is no notation for null."""
     if "anyOf" in schema:
         (only,) = (choice for choice in schema.pop("anyOf") if choice != {"type": "null"})
         schema.update(only)
@@ -131,7 +131,7 @@ def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 
 @require_safe
 def guide(request: HttpRequest) -> HttpResponse:
-    """Show the OpenAPI document to people."""
+    """Show the OpenAPI document as a page."""
     known = document()
     context = {
         "document": known,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds of a target, named by what went into them."""
+"""Builds of a target, named by their content."""
 
 from django.apps import AppConfig
 

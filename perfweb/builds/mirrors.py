@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Copies of other git repositories, and their changes as patches.
+"""Mirrors of other git repositories, and their changes as patches.
 
-git uses the protocol of the registered address only and follows no redirect, with limits of time and size; what it
-brings is checked, and nothing of it is executed.
+git uses the protocol of the registered address only and follows no redirect, with limits of time and size. What it
+fetches is checked, and nothing of it is executed.
 """
 
 import ipaddress
@@ -21,16 +21,16 @@ _MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,500}", re.ASCII)
 SECONDS = 120.0
 MOST_BYTES = 512 * 1024 * 1024
-"""Of a single file that git writes: of what one fetch brings."""
+"""Max bytes of a single file that git writes, and of one fetch."""
 
 
 class FetchError(RepositoryError):
-    """Nothing could be fetched; that may be otherwise later."""
+    """Nothing could be fetched; a later attempt may succeed."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is between a branch and somebody's commit: the patch, the commit where they part, and theirs."""
+    """The changes of a fetched commit since it left a branch: the patch, the merge base, and the commit."""
 
     patch: bytes
     base: str
@@ -38,7 +38,7 @@ class Changes:
 
 
 def check(url: str) -> str:
-    """The protocol of an address that may be fetched from.  Raises RepositoryError."""
+    """Return the protocol of an address that may be fetched from. Raises RepositoryError."""
     if _URL.fullmatch(url) is None:
         raise RepositoryError("the address of a repository has characters that need to be escaped: write them as %20")
     if url.startswith("/"):
@@ -57,7 +57,9 @@ def check(url: str) -> str:
 
 
 def find(name: str) -> Mirror | None:
-    """The registered repository of that name, None for the empty name: the service's own.  Raises RepositoryError."""
+    """Return the registered repository of that name; None, the service's own, for an empty name. Raises
+    RepositoryError.
+    """
     mirror = Mirror.objects.filter(name=name).first() if name else None
     if name and mirror is None:
         known = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none, see manage.py register_repository"
@@ -66,12 +68,12 @@ def find(name: str) -> Mirror | None:
 
 
 def opened(mirror: Mirror | None) -> Repository:
-    """The copy as it is, or the service's own repository.  Raises RepositoryError where nothing was fetched yet."""
+    """Return the mirror as it is, or the service's own repository. Raises RepositoryError before the first fetch."""
     return Repository.at(_folder(mirror) if mirror else settings.PATCH_REPOSITORY)
 
 
 def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
-    """Brings the copy up to date: all branches and tags, and `refs`.  Raises FetchError."""
+    """Update the mirror: all branches and tags, and `refs`. Raises FetchError."""
     protocol, folder = check(mirror.url), _folder(mirror)
     for ref in refs:
         _check_ref(ref)
@@ -92,7 +94,7 @@ def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
 
 
 def changes(repository: Repository, branch: str, ref: str, *, each: bool = False) -> Changes:
-    """What a fetched ref has and the branch has not.  Raises RepositoryError or PatchError."""
+    """Return the changes of a fetched ref that the branch does not have. Raises RepositoryError or PatchError."""
     onto, head = repository.commit(branch), repository.commit(ref)
     with repository.bench() as bench:
         base = bench.ask("merge-base", onto.sha, head.sha).strip()
@@ -105,7 +107,7 @@ def changes(repository: Repository, branch: str, ref: str, *, each: bool = False
 
 
 def _check_ref(ref: str) -> None:
-    """Refuses what would be more than one ref in the words of git-fetch(1), such as one with a colon."""
+    """Refuses what git-fetch(1) would read as more than one ref, such as one with a colon."""
     check_name(ref)
     if not ref.startswith("refs/"):
         raise RepositoryError(f"“{ref[:100]}” is no ref: it begins with refs/")

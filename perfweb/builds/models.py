@@ -20,9 +20,9 @@ class Build(models.Model):
     committed = models.DateTimeField(null=True, blank=True, help_text="time of the revision's commit, if known")
     options = models.JSONField(default=list, help_text="meson options, in order")
     state = models.CharField(max_length=8, choices=BuildState, default=BuildState.PENDING)
-    prefix = models.TextField(blank=True, help_text="where it is installed on the device under test")
+    prefix = models.TextField(blank=True, help_text="path of the installed build on the device under test")
     log = models.TextField(blank=True)
-    seconds = models.FloatField(null=True, blank=True, help_text="how long building took; empty if not yet built")
+    seconds = models.FloatField(null=True, blank=True, help_text="duration of the build; empty if not yet built")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -41,11 +41,11 @@ class Build(models.Model):
 
 
 class Mirror(models.Model):
-    """A git repository elsewhere whose commits can be measured; the service fetches them into a copy of its own."""
+    """A git repository elsewhere whose commits can be measured; the service fetches them into a mirror."""
 
     name = models.SlugField(max_length=64, unique=True)
     url = models.CharField(max_length=500, help_text="https:// without a password, or an absolute path")
-    branch = models.CharField(max_length=100, default="main", help_text="what patches are usually made for")
+    branch = models.CharField(max_length=100, default="main", help_text="the usual base of patches")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

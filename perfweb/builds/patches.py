@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads patches as people send them: a unified diff, a mail of `git format-patch`, or an mbox with a series of them.
+"""Reads patches in their usual forms: a unified diff, a mail of `git format-patch`, or an mbox with a series of them.
 
-Nothing is applied here and no file is touched: what a patch changes is for git to say (perfweb.builds.repositories).
+Nothing is applied here and no file is touched: git determines the changes of a patch (perfweb.builds.repositories).
 """
 
 import re
@@ -30,17 +30,17 @@ _NO_TEXT = {
     "text/html", "application/pgp-signature", "application/pgp-keys", "application/pkcs7-signature",
     "application/x-pkcs7-signature",
 }  # fmt: skip
-"""Parts beside the text of a mail: what a program shows instead, and signatures (RFC 3156, RFC 8551)."""
+"""Parts besides the text of a mail: HTML alternatives, and signatures (RFC 3156, RFC 8551)."""
 CRLF = b"\r\n"
 
-# As git-mailsplit(1) knows it: a time with seconds, then a year. The time is looked for once: without the atomic group
-# a line of n times took n squared steps.
+# The rule of git-mailsplit(1): a time with seconds, then a year. The atomic group searches for the time once, because
+# without it a line of n times took n squared steps.
 _ENVELOPE = re.compile(rb"^From (?>[^\n]*?\d:\d\d:\d\d) +\d{4}[^\n:]*\n", re.MULTILINE)
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
 _BINARY = re.compile(rb"^(?:GIT binary patch$|Binary files .* differ$)", re.MULTILINE)
 _BRACKETS = re.compile(r"\s*(?:\[[^\]]*\]\s*)+")
-# The last one counts: [PATCH 6.12/7 1/2]. A letter may stand before it: [PATCH1/8].
+# The last match counts: [PATCH 6.12/7 1/2]. A letter may precede it: [PATCH1/8].
 _NUMBER = re.compile(r"(?<![\d./vV])(\d{1,3})/(\d{1,3})(?![\d/]|\.\d)", re.ASCII)
 # [PATCH v2], [PATCHv2], [RFC V2], but neither [PATCH ipv6] nor [PATCH v6.12].
 _VERSION = re.compile(
@@ -69,7 +69,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Series:
-    """Patches in their order; `base` is the commit that the sender made them for, or empty."""
+    """Patches in order; `base` is the commit for which the sender made them, or empty."""
 
     title: str
     cover: str
@@ -91,7 +91,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Mail:
-    """A message with its patch. `body` is all its text, transfer encodings undone."""
+    """A message with its patch. `body` is its whole text, decoded."""
 
     subject: Subject
     patch: Patch
@@ -99,7 +99,7 @@ class Mail:
 
 
 def read_series(content: bytes) -> Series:
-    """The patches of a submitted text.  Raises PatchError only."""
+    """Return the patches of a submitted text. Raises PatchError only."""
     content = _readable(content)
     mails = [read_mail(raw) for raw in _messages(content)]
     if not mails:
@@ -122,7 +122,7 @@ def read_series(content: bytes) -> Series:
 
 
 def _readable(content: bytes) -> bytes:
-    """The text with LF at the end of lines.  A form and some mailers make CRLF of all of them."""
+    """Return the text with LF line ends; a form and some mailers make CRLF of them."""
     if len(content) > PATCH_BYTES:
         raise PatchError(f"This has {len(content)} bytes; the max is {PATCH_BYTES}. Remove generated files.")
     if (lines := count_lines(content)) > PATCH_LINES:
@@ -137,12 +137,12 @@ def _readable(content: bytes) -> bytes:
 
 
 def count_lines(content: bytes) -> int:
-    """How many lines a text has, as Python's parser of mail counts: each of LF, CR and CRLF ends one."""
+    """Return the number of lines as Python's mail parser counts them: LF, CR and CRLF each end one."""
     return content.count(b"\n") + content.count(b"\r") - content.count(CRLF)
 
 
 def _messages(content: bytes) -> Iterator[bytes]:
-    """The mails of an mbox, or the one mail; none if this is a bare diff."""
+    """Return the mails of an mbox, or the one mail; none if this is a bare diff."""
     starts = list(_ENVELOPE.finditer(content))
     if starts and starts[0].start() == 0:
         ends = [found.start() for found in starts[1:]] + [len(content)]
@@ -154,12 +154,12 @@ def _messages(content: bytes) -> Iterator[bytes]:
 
 
 def read_mail(raw: bytes) -> Mail:
-    """One mail, with the text of its attachments behind its own.  Raises PatchError and nothing else."""
+    """Parse one mail, and append the text of its attachments to its own. Raises PatchError and nothing else."""
     try:
         return _read_mail(parse_mail(raw))
     except PatchError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # warning of the email package
+    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # defects that the email package found
         raise PatchError("This mail is malformed. Send the output of `git format-patch --stdout BASE`.") from None
 
 
@@ -178,9 +178,9 @@ def _read_mail(message: Message) -> Mail:
 
 
 def _in_body_headers(text: bytes) -> tuple[dict[str, str], bytes]:
-    """Author, subject and date that the first lines of a text have, as git-mailinfo(1) reads them, and what follows.
+    """Return author, subject and date from the first lines of a text (see git-mailinfo(1)), and the rest.
 
-    They are those of the patch where another person sends it. Each is taken once; anything else ends them.
+    They belong to the patch when another person sends it. Each is read once; any other line ends them.
     """
     found, rest = dict[str, str](), text.lstrip(b"\n")
     while (line := _IN_BODY_HEADER.match(rest)) and (name := line.group(1).decode().lower()) not in found:
@@ -195,7 +195,7 @@ def _without_tags(subject: str) -> str:
 
 
 class _Limits(Compat32):
-    """Counts what the parser makes of one mail, and stops it at the limits; `counts` is that of this mail."""
+    """Counts the parser's calls for one mail, and stops it at the limits; `counts` is that of this mail."""
 
     counts: Counter[str] = Counter()
 
@@ -228,7 +228,7 @@ def parse_mail(raw: bytes) -> Message:
 
 
 def read_subject(message: Message) -> Subject:
-    """The subject of a mail in its parts."""
+    """Split the subject of a mail."""
     whole = header(message, "Subject")
     tags = _BRACKETS.match(whole)
     brackets = tags.group() if tags else ""
@@ -248,7 +248,7 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _texts(message: Message) -> Iterator[bytes]:
-    """The text of a mail and its attachments, each decoded by its transfer encoding."""
+    """Return the text of a mail and its attachments, each decoded."""
     for part in message.walk():
         if part.is_multipart() or part.get_content_type() in _NO_TEXT:
             continue
@@ -263,7 +263,7 @@ def _texts(message: Message) -> Iterator[bytes]:
 
 
 def header(message: Message, name: str) -> str:
-    """A header as one line of text, also where its encoding is none."""
+    """Return a header as one line of text, also if it has no declared encoding."""
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:  # bytes that are UTF-8 without an encoding: format.encodeEmailHeaders=false
         raw = raw.encode("ascii", "surrogateescape").decode("utf-8")
@@ -281,20 +281,20 @@ def _decoded(raw: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line without what a terminal or a page could take for more than text."""
+    """Return one line without characters that a terminal or a page would interpret."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     words = "".join(letter if letter.isprintable() else " " for letter in text).split()
     return " ".join(words)[:LONGEST_TITLE]
 
 
 def _diff_of(content: bytes) -> bytes:
-    """From the first line of a diff to the end; git itself skips what follows the last hunk."""
+    """Return the text from the first line of a diff to the end; git itself skips what follows the last hunk."""
     begins = _DIFF.search(content)
     return content[begins.start() :] if begins else b""
 
 
 def _base_in(content: bytes) -> str:
-    """The commit that `git format-patch --base` names."""
+    """Return the commit of `git format-patch --base`."""
     found = set(_BASE.findall(content))
     if len(found) > 1:
         raise PatchError("The mails have two base commits. Send one series of one `git format-patch --base`.")
@@ -302,7 +302,7 @@ def _base_in(content: bytes) -> str:
 
 
 def _in_order(mails: Sequence[Mail]) -> list[Mail]:
-    """The mails of a series by their numbers, all of them there once."""
+    """Return the mails of a series in order; each number must occur once."""
     if not mails:
         raise PatchError(
             "None of these mails has a diff. Send the complete output of `git format-patch --stdout BASE`."

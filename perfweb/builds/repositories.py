@@ -43,7 +43,7 @@ class RepositoryError(ValueError):
 
 
 class ConflictError(PatchError):
-    """A patch does not apply: `hunk` is what it wants to change, `there` what stands at that place."""
+    """A patch does not apply: `hunk` is its hunk, `there` the present text at that place."""
 
     def __init__(self, message: str, hunk: str = "", there: str = "") -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class Stage:
-    """What the series is with this patch and all before it; `tree` names the content."""
+    """The series up to and with this patch; `tree` identifies the content."""
 
     patch: Patch
     tree: str
@@ -86,7 +86,7 @@ class Repository:
 
     @classmethod
     def at(cls, place: Path) -> "Repository":
-        """The repository of a checkout, or the bare one that `place` is.  Raises RepositoryError."""
+        """Open the repository of a checkout, or a bare one, at `place`. Raises RepositoryError."""
         if (place / ".git").exists():
             return cls(place / ".git")
         if (place / "HEAD").exists() and (place / "objects").is_dir():
@@ -97,7 +97,7 @@ class Repository:
         )
 
     def commit(self, name: str = "HEAD") -> Commit:
-        """The commit that a branch, a tag or a hash names.  Raises RepositoryError."""
+        """Return the commit of a branch, a tag or a hash. Raises RepositoryError."""
         check_name(name)
         with self.bench() as bench:
             sha = bench.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
@@ -109,13 +109,13 @@ class Repository:
 
     @contextmanager
     def bench(self) -> "Iterator[Bench]":
-        """A place to apply patches, gone afterwards."""
+        """A temporary place to apply patches."""
         with tempfile.TemporaryDirectory(prefix="perfweb-patch-") as folder:
             yield Bench(self.git_dir, Path(folder))
 
 
 def read_time(text: str, sha: str) -> datetime:
-    """The time of a commit as git prints it.  Raises RepositoryError: the one who made the commit chooses the time."""
+    """Parse the time of a commit. Raises RepositoryError, because its author chose it."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -123,13 +123,13 @@ def read_time(text: str, sha: str) -> datetime:
 
 
 def check_name(name: str) -> None:
-    """Refuses what git could take for more than the name of a commit.  Raises RepositoryError."""
+    """Refuse what git could interpret as more than the name of a commit. Raises RepositoryError."""
     if _NAME.fullmatch(name) is None or ".." in name:
         raise RepositoryError(f"“{name[:100]}” names no commit: give a branch, a tag or a hash")
 
 
 def git_command(*settings: str) -> list[str]:
-    """git that runs no program of a repository's choice."""
+    """Return a git command that runs no program that a repository configures."""
     always = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.symlinks=false")
     return ["git", *(part for setting in (*always, *settings) for part in ("-c", setting))]
 
@@ -149,7 +149,7 @@ def git_environment(home: Path) -> dict[str, str]:
 
 
 class Bench:
-    """git with an index, a work tree that stays empty, and new objects in `folder`, for SECONDS in all."""
+    """Return git with an index, an empty work tree, and new objects in `folder`; for SECONDS in all."""
 
     _command = git_command("protocol.allow=never")
 
@@ -169,7 +169,7 @@ class Bench:
         }
 
     def apply(self, series: Series, base: Commit) -> list[Stage]:
-        """A stage for each patch.  Raises PatchError, and ConflictError where a hunk does not fit."""
+        """Return a stage for each patch. Raises PatchError, and ConflictError if a hunk does not apply."""
         before = self._tree_of(base.sha)
         self._must("read-tree", before)
         stages = []
@@ -185,13 +185,13 @@ class Bench:
         return stages
 
     def pack(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
-        """Packs the stack of a tree.  Raises PatchError for one that is too large, and SourceError."""
+        """Pack the stack of a tree. Raises PatchError for one that is too large, and SourceError."""
         return pack(ROOT, self._files(tree), store, revision, committed)
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:
-        """What the commits behind `base` change in the stack up to `head`, at once or `each` in a mail of its own.
+        """Return the changes of the stack between `base` and `head`, as one diff or as a mail for `each` commit.
 
-        Raises PatchError where that is nothing, or too much.
+        Raises PatchError if there are none, or too many.
         """
         words = ("format-patch", "--stdout", f"--base={base}", f"{base}..{head}") if each else ("diff", base, head)
         plainly = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
@@ -207,7 +207,7 @@ class Bench:
         return made
 
     def ask(self, *words: str) -> str:
-        """The output of git, empty if it refuses."""
+        """Return the output of git, empty if it fails."""
         done = self._git(words)
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
@@ -219,7 +219,7 @@ class Bench:
             raise self._refusal(patch, which, done.stderr.decode("utf-8", "replace"))
 
     def _refusal(self, patch: Patch, which: str, said: str) -> PatchError:
-        """git's complaint in our words."""
+        """Translate git's error message."""
         if bad := _BAD_PATH.search(said):
             return PatchError(f"{which} names the file “{bad.group(1)[:200]}”, which may not be.")
         if failed := _FAILED_HUNK.search(said):
@@ -237,7 +237,7 @@ class Bench:
         return PatchError(f"{which} cannot be read: {first}. Send what git prints, whole and unchanged.")
 
     def _changed(self, before: str, after: str, which: str) -> tuple[ChangedFile, ...]:
-        """The changes of a patch, as git sees them in the trees; refuses others than plain files."""
+        """Return the changes of a patch, from the trees that git wrote; refuse all but plain files."""
         told = self._must(
             "diff-tree",
             "-r",
@@ -304,7 +304,7 @@ class _Entry:
 
 
 def changed_files(told: bytes, which: str) -> tuple[ChangedFile, ...]:
-    """Return what `git diff-tree -z --raw --numstat` prints. Raises PatchError for what no patch may do."""
+    """Parse the output of `git diff-tree -z --raw --numstat`. Raises PatchError for forbidden changes."""
     words = iter(told.decode("utf-8", "surrogateescape").split("\0")[:-1])
     changed = []
     for word in words:
@@ -323,7 +323,7 @@ def _entry(line: str) -> _Entry:
 
 
 def _check_entry(about: str, path: str, which: str) -> None:
-    """Refuses an entry of `git diff-tree --raw` that is anything but a plain file of the stack, or its end."""
+    """Refuse an entry of `git diff-tree --raw` that is not a plain file of the stack, or its end."""
     mode = about.split()[1]
     if not path.isprintable():
         raise PatchError(
@@ -348,14 +348,16 @@ def _label(patches: Sequence[Patch], number: int) -> str:
 
 
 def _check_names(diff: bytes, which: str) -> None:
-    """Refuse a name that is too long before git sees it: git makes an object of each folder, which can take minutes."""
+    """Refuse a name that is too long before git reads it: git makes an object of each folder, which can take
+    minutes.
+    """
     most = 8 * PATCH_PATH_CHARACTERS + 100  # two names, whose bytes git may write as \\ooo
     if any(line.startswith(_NAMES_OF_FILES) and len(line) > most for line in diff.split(b"\n")):
         raise PatchError(f"{which} names a file with more than {PATCH_PATH_CHARACTERS} characters.")
 
 
 def _strip_level(diff: bytes, which: str) -> int:
-    """How many leading parts of its paths a diff has that the tree has not: 1 for a/stack/x, 0 for stack/x."""
+    """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x."""
     for line in diff.decode("utf-8", "replace").split("\n"):
         words = line.split()
         if line.startswith(("diff --git ", "--- ", "+++ ")) and len(words) > 1 and words[-1] != "/dev/null":
@@ -372,7 +374,7 @@ def _strip_level(diff: bytes, which: str) -> int:
 
 
 def _hunk(diff: bytes, path: str, line: int) -> tuple[str, int]:
-    """The text of the hunk of a file that begins at a line of the old file, and how many lines of that it covers."""
+    """Return the text of the hunk that begins at a line of the old file, and the number of lines that it covers."""
     current = ""
     lines = diff.decode("utf-8", "replace").split("\n")
     for place, text in enumerate(lines):
@@ -388,7 +390,7 @@ def _hunk(diff: bytes, path: str, line: int) -> tuple[str, int]:
 
 
 def _taken(lines: Sequence[str], old: int, new: int) -> list[str]:
-    """As many lines as a hunk's head promises."""
+    """Return as many lines as the head of a hunk announces."""
     taken = []
     for line in lines:
         if old <= 0 and new <= 0:
@@ -409,7 +411,7 @@ def _shown(path: str) -> str:
 
 
 def _objects(git_dir: Path) -> Path:
-    """Where a repository keeps its objects; `.git` is a file in a work tree that was added to a repository."""
+    """Return the object directory of a repository; `.git` is a file in an added work tree."""
     asked = subprocess.run(
         ["git", "--git-dir", str(git_dir), "rev-parse", "--path-format=absolute", "--git-path", "objects"],
         capture_output=True, text=True, check=False,
@@ -420,5 +422,5 @@ def _objects(git_dir: Path) -> Path:
 
 
 def _quoted(path: Path) -> str:
-    """For GIT_ALTERNATE_OBJECT_DIRECTORIES, where a colon separates and a quote begins a C string."""
+    """Quote for GIT_ALTERNATE_OBJECT_DIRECTORIES, where a colon separates and a quote begins a C string."""
     return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'

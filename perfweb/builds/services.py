@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Naming builds by their content, and keeping what came of them."""
+"""Names builds by their content, and records their results."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ def source_store() -> Path:
 
 
 def named(sources: Sources, options: Sequence[str]) -> Build:
-    """The build of `sources` with `options`, made before or not."""
+    """Return the build of `sources` with `options`; make it if it does not exist."""
     build, _ = Build.objects.get_or_create(
         key=build_key(sources.sha256, options),
         defaults={
@@ -41,7 +41,7 @@ def named(sources: Sources, options: Sequence[str]) -> Build:
 
 
 def foreign(revision: str, committed: datetime | None) -> Build:
-    """The build of a revision that was made elsewhere, of which nothing else is known."""
+    """Return the build of a revision that was made elsewhere, with no other known properties."""
     content = json.dumps(["foreign", revision, committed.isoformat() if committed else None])
     digest = hashlib.sha256(content.encode()).hexdigest()
     build, _ = Build.objects.get_or_create(
@@ -72,5 +72,5 @@ def failed(build: Build, log: str) -> None:
 
 
 def _storable(log: str) -> str:
-    """The end of a log, without what PostgreSQL cannot store."""
+    """Return the end of a log, without characters that PostgreSQL cannot store."""
     return log[-LONGEST_LOG:].encode("utf-8", "replace").decode("utf-8").replace("\0", "?")

@@ -30,7 +30,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Sources:
-    """A packed source tree; `revision` is `git describe` of it, or empty outside a repository.
+    """A packed source tree; `revision` is its `git describe`, or empty outside a repository.
 
     `committed` is the time of that commit, None outside a repository.
     """
@@ -104,6 +104,6 @@ def _files_of(tree: Path) -> Iterator[SourceFile]:
 
 
 def _git(tree: Path, *words: str) -> str:
-    """The output of git about a tree, empty outside a repository."""
+    """Return the output of git about a tree, empty outside a repository."""
     done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Faults: exceptions of single items in the loops over many that run unattended."""
+"""Faults: exceptions of single items in unattended loops."""

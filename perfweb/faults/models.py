@@ -5,16 +5,16 @@ from django.db import models
 
 
 class Fault(models.Model):
-    """An item of a loop over many that raised an exception; the other items went on.
+    """An item of a loop that raised an exception; the loop went on with the other items.
 
     Only perfweb.faults.services changes one.
     """
 
-    task = models.CharField(max_length=64, help_text="what was done to the item: recover, deliver …")
+    task = models.CharField(max_length=64, help_text="action on the item: recover, deliver …")
     item = models.CharField(max_length=200, help_text="which item")
     error = models.TextField(help_text="the newest exception; its traceback is in the log")
-    advice = models.TextField(help_text="what an operator can do")
-    lasting = models.BooleanField(default=False, help_text="stays until it is cleared, not only while it repeats")
+    advice = models.TextField(help_text="advice for the operator")
+    lasting = models.BooleanField(default=False, help_text="stays until it is cleared, even if it does not repeat")
     times = models.PositiveIntegerField(default=1)
     first = models.DateTimeField()
     last = models.DateTimeField()

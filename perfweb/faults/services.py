@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Loops over many items, in which an exception of one item never reaches another.
 
-An item that fails is logged, counted and shown on the health page with what an operator can do.  The loop tries it
-again the next time.  Its fault is cleared when that works, or when the fault has not repeated for FORGOTTEN.
+A failing item is logged, counted and shown on the health page with advice for the operator. The loop tries it again the
+next time. Its fault is cleared when that works, or when it has not repeated for FORGOTTEN.
 """
 
 import logging
@@ -29,7 +29,7 @@ FORGOTTEN = timedelta(hours=2)
 class Task:
     """A loop, and the advice for the operator about an item that fails in it.
 
-    Faults of a `lasting` task stay until they are cleared: it is not tried again by itself.
+    Faults of a `lasting` task stay until they are cleared, because it is not tried again by itself.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Task:
 
 
 def for_each(task: Task, items: Iterable[T], step: Callable[[T], object], name: Callable[[T], str] = str) -> list[str]:
-    """Calls `step` with each item; whatever it raises is a fault of this item, and the others go on.
+    """Call `step` with each item; an exception becomes a fault of this item, and the loop goes on.
 
-    Returns the names of the items that failed, for a command that ends with an error then.
+    Return the names of the failed items, for a command that ends with an error then.
 
-    Raises django.db.Error where the database does not answer before the first item.
+    Raises django.db.Error if the database does not answer before the first item.
     """
     known = set(Fault.objects.filter(task=task.name).values_list("item", flat=True))
     return [
@@ -53,9 +53,9 @@ def for_each(task: Task, items: Iterable[T], step: Callable[[T], object], name: 
 
 
 def attempt(task: Task, item: str, step: Callable[[], object], known: Iterable[str] | None = None) -> bool:
-    """Calls `step`; whatever it raises is a fault of `item`.  Returns whether it raised nothing.
+    """Call `step`; an exception becomes a fault of `item`. Return whether there was none.
 
-    `known` are the items that have a fault, where the caller knows them.
+    `known` are the items that have a fault, if the caller knows them.
     """
     try:
         step()
@@ -68,7 +68,7 @@ def attempt(task: Task, item: str, step: Callable[[], object], known: Iterable[s
 
 
 def note(task: Task, item: str, error: object) -> None:
-    """Keeps a fault and logs it.  Never raises: while the database is away only the log has it."""
+    """Store a fault and log it. Never raises: without the database only the log has it."""
     log.error("%s: %s failed: %r", task.name, item, error, exc_info=error if isinstance(error, Exception) else None)
     now = timezone.now()
     try:
@@ -86,7 +86,7 @@ def note(task: Task, item: str, error: object) -> None:
 
 
 def clear(task: Task, item: str) -> None:
-    """Forgets a fault: the item is as it should be, or gone."""
+    """Delete a fault, because the item works again or is gone."""
     Fault.objects.filter(task=task.name, item=short(item)).delete()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Axes of the figures that perfweb.figures.svg draws: where a value lies, and which ticks are labelled."""
+"""Axes of the figures that perfweb.figures.svg draws: positions of values, and labelled ticks."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Axis:
     categories: tuple[str, ...]
     ticks: tuple[tuple[float, str], ...]
     zero: float | None
-    """Place of the line at zero, where the figure wants one."""
+    """Position of the line at zero, if the figure has one."""
     logarithmic: bool = False
-    """Whether `low` and `high` are the decimal logarithms of values."""
+    """Whether `low` and `high` are decimal logarithms of values."""
 
     @classmethod
     def of(cls, layout: dict[str, Any], values: Sequence[Any], start: float, end: float) -> Axis:
@@ -90,7 +90,7 @@ def _range(layout: dict[str, Any], values: Sequence[float]) -> tuple[float, floa
     ends = [*values, 0.0] if layout.get("rangemode") == "tozero" else list(values)
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     largest = max(abs(low), abs(high))
-    # Values that double precision hardly distinguishes are drawn as one, and so are those next to its smallest numbers.
+    # Values that double precision hardly distinguishes are drawn as one, and so are subnormal ones.
     margin = _MARGIN * (high - low if high - low > 1e-9 * largest else largest)
     return (low - margin, high + margin) if margin > 1e-290 else (low - 1.0, high + 1.0)
 
@@ -125,7 +125,7 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Return up to seven evenly spaced times between `low` and `high`, both in milliseconds since 1970, with their
-    texts: days, or hours and minutes of a day where it is that short.
+    texts: days, or hours and minutes if the range is within days.
     """
     step = next((step for step in _STEPS if (high - low) / step <= _TICKS), (high - low) / _TICKS)
     form = "%Y-%m-%d" if step >= _DAY else "%m-%d %H:%M"

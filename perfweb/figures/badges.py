@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A verdict as a small picture for a README or a pull request: https://shields.io made this form known."""
+"""A verdict as a small image for a README or a pull request, in the style of https://shields.io."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORST_FIRST = (Verdict.SLOWER, Verdict.FASTER, Verdict.NOT_ENOUGH_DATA, Verdict
 
 
 def badge(subject: str, words: str, verdict: str) -> str:
-    """Return the badge as an SVG file; `verdict` is the name of its colour, which its words say too."""
+    """Return the badge as an SVG file; `verdict` is the name of its colour, whose meaning its text repeats."""
     title = f"{subject}: {words}"
     left, right = (round(len(text) * _CHARACTER + 2 * _PADDING) for text in (subject, words))
     return (
@@ -45,7 +45,7 @@ def badge(subject: str, words: str, verdict: str) -> str:
 
 
 def _text(text: str, x: int, width: int) -> str:
-    """A text that is squeezed or stretched to the place it has, whatever font there is."""
+    """A text stretched or squeezed to its place, whatever the font is."""
     length = width - 2 * _PADDING
     return f'<text x="{x}" y="14" textLength="{length}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
 
@@ -64,7 +64,7 @@ def badge_of_test(comparison: TestComparison) -> str:
 
 
 def badge_of_tests(subject: str, compared: Sequence[TestComparison]) -> str:
-    """The badge of all tests of a comparison: how many got which verdict, in the colour of the worst."""
+    """The badge of all tests of a comparison: the number of tests for each verdict, in the colour of the worst."""
     there = {comparison.result.verdict for comparison in compared}
     worst = next((verdict for verdict in _WORST_FIRST if verdict in there), Verdict.NOT_ENOUGH_DATA)
     return badge(subject, f"{_MARKS[worst]} {tally(compared)}", css_name(worst))

@@ -27,14 +27,12 @@ _LINE = re.compile(
 )
 
 Bin = tuple[float, float]
-"""From where to where it goes, in microseconds."""
+"""Lower and upper bound of a bin, in microseconds."""
 
 
 @dataclass(frozen=True)
 class Durations:
-    """How many connections of a test took how long: for each side with a histogram, the bins in order with their
-    counts.
-    """
+    """The durations of a test's connections: for each side with a histogram, the bins in order with their counts."""
 
     sides: Mapping[str, Mapping[Bin, int]]
 
@@ -49,8 +47,8 @@ class Durations:
 
 
 def read_bins(text: str, first: int) -> Counter[Bin]:
-    """Add up the histograms in what was kept of a measurement, from sample `first` on and without void ones; other
-    lines are passed over.
+    """Add up the histograms in a measurement's stored output, from sample `first` on and without void ones; other lines
+    are skipped.
     """
     found: Counter[Bin] = Counter()
     counts = False
@@ -63,8 +61,8 @@ def read_bins(text: str, first: int) -> Counter[Bin]:
 
 
 def quantile(bins: Mapping[Bin, int], share: float) -> float:
-    """Return the time in microseconds that this share of the connections did not exceed, by linear interpolation
-    within its bin; `bins` are in order and not empty.
+    """Return the quantile in microseconds for a share of the connections, by linear interpolation within its bin;
+    `bins` are in order and not empty.
     """
     wanted, seen = share * sum(bins.values()), 0
     for (low, high), count in bins.items():
@@ -100,7 +98,7 @@ def read_durations(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Dur
 def durations_figure(durations: Durations, labels: Sequence[str]) -> Figure:
     """Draw the histogram of each side as steps, in percent of its connections, over the logarithm of the time.
 
-    `labels` are those of all sides of the page, whose colours and markers stay theirs.
+    `labels` are those of all sides of the page, so that each keeps its colour and marker.
     """
     traces = []
     for number, bins, look in drawn(durations.sides, labels):
@@ -127,7 +125,7 @@ def durations_figure(durations: Durations, labels: Sequence[str]) -> Figure:
 
 
 def _corners(bins: Mapping[Bin, int]) -> list[tuple[float, float]]:
-    """The outline of a histogram, which is zero where no bin is: bounds of neighbours are the same number."""
+    """The outline of a histogram, zero outside of the bins; neighbours share the same bound."""
     total = sum(bins.values())
     corners: list[tuple[float, float]] = []
     end = None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graphs of a page: drawn as SVG in the page itself, and handed to Plotly on request.
+"""The graphs of a page: drawn as SVG in the page itself, and sent to Plotly on request.
 
-Every page with graphs answers `?graphs=json` with all its figures, which static/graphs.js fetches, and `?graph=ID` with
-one of them as an SVG file. Other parameters of the address keep their meaning.
+Every page with graphs returns all its figures for `?graphs=json`, which static/graphs.js fetches, and one of them as an
+SVG file for `?graph=ID`. Other parameters of the address keep their meaning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perfweb.parameters import choice_in
 Figure = dict[str, Any]
 
 
-# An SVG file has its own style inside, and nothing else may load or run.
+# An SVG file contains its style; nothing else may load or run.
 _SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
@@ -36,13 +36,13 @@ class Toggle:
 
     @property
     def key(self) -> SafeString:
-        """The marker of the series as a small picture."""
+        """The marker of the series as a small image."""
         return mark_safe(svg.key(self.symbol))  # noqa: S308 (made of our own markers only)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A figure with its name in the page and its text for screen readers."""
+    """A figure with its id in the page and its text for screen readers."""
 
     id: str
     label: str
@@ -55,7 +55,7 @@ class Graph:
 
     @property
     def toggles(self) -> list[Toggle]:
-        """One check box for each series; none where there is only one."""
+        """One check box for each series; none if there is only one."""
         found: dict[int, Toggle] = {}
         for trace in self.figure["data"]:
             meta = trace["meta"]

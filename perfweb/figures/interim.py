@@ -14,7 +14,7 @@ from perfweb.verdicts.results import TestResults
 
 @dataclass(frozen=True)
 class Course:
-    """A sample that counts, with the times in seconds since its beginning at which intervals ended and their bits/s."""
+    """A counted sample, with the end of each interval in seconds since its beginning, and the bits/s in it."""
 
     measurement: Measurement
     number: int
@@ -23,9 +23,9 @@ class Course:
 
 
 def interim_figure(results: TestResults) -> Figure | None:
-    """Draw a line for each sample of a test that counts and has intervals, None without any.
+    """Draw a line for each counted sample of a test with intervals; None without any.
 
-    Of very many samples it draws some, evenly spread over the run.
+    Of a large number of samples it draws some, evenly spread over the run.
     """
     told = list(_courses(results))
     if not told:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Graphs of samples and of differences as Plotly figures, without colours: those are in the style sheet.
 
-A figure is {"data": [...], "layout": {...}} as plotly.js takes it. `meta.role` of a trace says which colour of the
-style sheet it gets: "series-0" to "series-5", or the name of a verdict. `meta.toggle` is the number of the check box
-that shows and hides it. perfweb.figures.svg draws the same figures without JavaScript.
+A figure is {"data": [...], "layout": {...}} as plotly.js takes it. `meta.role` of a trace selects its colour in the
+style sheet: "series-0" to "series-5", or the name of a verdict. `meta.toggle` is the number of its check box.
+perfweb.figures.svg draws the same figures without JavaScript.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Values = TypeVar("Values")
 
 SERIES_COLOURS = 6
 MOST_POINTS = 5000
-"""Points of a figure: a browser draws so many at once, and a plot of some 700 pixels cannot show more."""
+"""Max points of a figure: more would be slow in a browser, and a plot of some 700 pixels cannot show them."""
 
 SYMBOLS = (
     "circle", "diamond", "square", "triangle-up", "cross", "star",
@@ -66,8 +66,8 @@ def drawn(
 ) -> Iterator[tuple[int, Values, Figure]]:
     """Yield the number, the values and the look of each line that has values.
 
-    `names` are those of all series of the page, or of the lines: where one is not drawn, the others keep their colours
-    and markers.
+    `names` are those of all series of the page, or of the lines: if one is not drawn, the others keep their colours and
+    markers.
     """
     for number, name in enumerate(names or lines):
         if values := lines.get(name):
@@ -75,11 +75,10 @@ def drawn(
 
 
 def samples_figure(results: MetricResults) -> Figure:
-    """Draw every sample of a metric as a point: boots in their order from left to right, in a boot its samples in
-    order.
+    """Draw every sample of a metric as a point: boots from left to right in order, and the samples of a boot in order.
 
-    The order shows what a mean hides: warm-up, drift, and boots that differ from each other. Samples that enter no
-    statistics are hollow.
+    The order shows what a mean hides: warm-up, drift, and differences between boots. Samples that enter no statistics
+    are hollow.
     """
     boots = sorted({point.boot for series in results.series for point in series.points})
     slots = {boot: slot for slot, boot in enumerate(boots)}
@@ -124,7 +123,7 @@ def _note(point: Point) -> str:
 
 
 def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:
-    """Draw every counted sample of related tests in one graph, as percent of the mean of variant `baseline` (its key).
+    """Draw every counted sample of related tests in one graph, in percent of the mean of variant `baseline` (its key).
 
     Tests lie side by side, samples of a test in the order of the run.
     """
@@ -177,7 +176,7 @@ def history_figure(
 ) -> Figure:
     """Draw every sample of each line over `runs`, from left to right; a line has its samples run by run.
 
-    Lettered lines stand before the runs that `changes` names.
+    Lettered lines precede the runs that `changes` names.
     """
     traces = []
     addresses = _addresses(runs)
@@ -215,14 +214,14 @@ def history_figure(
 
 
 def _addresses(runs: Iterable[int]) -> dict[int, str]:
-    """Links of the points of runs: each address is looked up once, because that takes longer than to draw it."""
+    """Links of the points of runs: each address is looked up once, because a lookup takes longer than drawing."""
     return {run: reverse("reports:run", args=[run]) for run in runs}
 
 
 def runs_figure(
     lines: Mapping[str, Mapping[int, float]], runs: Sequence[int], unit: str, changes: Mapping[int, str]
 ) -> Figure:
-    """Draw a number of each line over `runs`, where it has one, with lettered lines before the runs in `changes`."""
+    """Draw a number of each line over `runs`, with lettered lines before the runs in `changes`."""
     traces = []
     addresses = _addresses(runs)
     for number, values, look in drawn(lines):
@@ -253,7 +252,7 @@ def runs_figure(
 
 
 def slots_axis(labels: Sequence[str], title: str) -> Figure:
-    """Return an axis of equally wide slots, each with its label in the middle; of many not every one is labelled."""
+    """Return an axis of equally wide slots, each with its label in the middle; of many slots only some are labelled."""
     longest = 1 + max(map(len, labels), default=0)
     every = -(-len(labels) // max(1, min(_MOST_TICKS, _MOST_CHARACTERS // longest))) or 1
     return {
@@ -268,7 +267,7 @@ def slots_axis(labels: Sequence[str], title: str) -> Figure:
 def lettered(letters: Mapping[float, str], span: float = 0.0) -> Figure:
     """Return what a layout needs for lines across the plot with a letter or number on top, given by their places.
 
-    `span` is the length of the axis: labels that are close together on it stand one above the other.
+    `span` is the length of the axis: labels that would overlap are stacked.
     """
     ends = [-math.inf] * _MOST_LABEL_ROWS
     notes = []
@@ -284,8 +283,8 @@ def lettered(letters: Mapping[float, str], span: float = 0.0) -> Figure:
 def thinned(values: Sequence[float], most: int) -> list[int]:
     """Return the places of at most `most` of the values, in order, so that a plot looks as with all of them.
 
-    Of each of equally long pieces min and max stay, as in M4 (Jugel and others 2014, "M4: a
-    visualization-oriented time series data aggregation", VLDB): what sticks out is never lost.
+    Of each of equally long pieces min and max stay, as in M4 (Jugel and others 2014, "M4: a visualization-oriented time
+    series data aggregation", VLDB), so that no extreme value is lost.
     """
     if len(values) <= most:
         return list(range(len(values)))
@@ -364,9 +363,9 @@ def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change,
 
 
 def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Scale) -> Figure:
-    """Draw values over the number of CPUs that they were measured with; a line leads through their means.
+    """Draw values over the number of their CPUs, with a line through the means.
 
-    Twice as many CPUs are always equally far to the right.
+    The axis is logarithmic: twice as many CPUs are always equally far to the right.
     """
     traces = []
     for number, values, style in drawn(lines, size=7):
@@ -448,7 +447,7 @@ def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> F
 
 
 def beyond(values: Sequence[float]) -> Figure:
-    """Return a range with some room beside the values: what is drawn at the edge would hide behind the frame."""
+    """Return a range with some space beside the values, so that the frame hides none."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     room = 0.03 * (high - low)
     return {"range": [low - room, high + room]} if low - room < low and high < high + room else {}

@@ -21,20 +21,20 @@ _WORKLOAD = re.compile(r"(?P<workload>simulated\.[a-z]+)\.(?P<cpus>\d+)/.*")
 
 @dataclass(frozen=True)
 class Climber:
-    """A variant with the Universal Scalability Law that it follows best, None where it follows none."""
+    """A variant with its best fit of the Universal Scalability Law, None without one."""
 
     variant: str
     law: Scalability | None
 
     @property
     def peak(self) -> int | None:
-        """The number of CPUs after which it falls, None where it does not up to a thousand."""
+        """The number of CPUs after which it falls, None if it does not up to a thousand."""
         return round(self.law.peak) if self.law and self.law.peak <= 1000 else None
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """A workload over the number of CPUs: its graph, the law of each variant, and which overtakes which."""
+    """A workload over the number of CPUs: its graph, the law of each variant, and the crossovers."""
 
     workload: str
     graph: Graph

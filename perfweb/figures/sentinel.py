@@ -26,7 +26,7 @@ def _named(test: WatchedTest) -> tuple[str, str]:
 
 def _figure(test: WatchedTest, sentinel: str) -> Figure:
     """Draw the mean of each boot over time, in percent of the mean of all boots of its kind: a line through those of
-    the sentinel, before the points of the variants.
+    the sentinel, and the points of the variants.
     """
     began = min(boot.at for boot in [*test.sentinel, *(boot for line in test.variants.values() for boot in line.boots)])
     traces = [

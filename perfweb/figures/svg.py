@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Draws a figure as SVG, for readers without JavaScript and for documents.
 
-It knows the part of Plotly's figures (https://plotly.com/javascript/reference/) that perfweb.figures.plots uses:
+It implements the part of Plotly's figures (https://plotly.com/javascript/reference/) that perfweb.figures.plots uses:
 points and lines with error bars, boxes with their points, lines across the plot and letters on top of it. Colours are
-classes of the style sheet, so a figure inside a page follows light and dark like everything else; a file
-brings them along.
+classes of the style sheet, so a figure inside a page follows light and dark mode; a file contains the style.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MARKERS_APART = 40
 """Pixels between the markers of a line whose points are too dense for a marker each."""
 
 MOST_LINKS = 200
-"""Points of a figure of a page up to which each leads to its run."""
+"""Max points of a figure on a page that link to their runs."""
 
 # Each marker as a path relative to its centre, for a radius of one.
 _MARKERS = {
@@ -50,7 +49,7 @@ _MARKERS = {
     "bowtie": "m-1.1-1v2l2.2-2v2z",
 }
 
-# The rules of the style sheet, for a file that is opened alone.
+# The rules of the style sheet, for a separate file.
 _STANDALONE = """<style>
 svg{color-scheme:light dark;background:#fff;color:#1b1f24}
 .series-0{color:#2a78b8}.series-1{color:#c2570c}.series-2{color:#2e7d5b}.series-3{color:#8a4fa8}
@@ -65,7 +64,7 @@ text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stroke:#dde1e6}.zero{stro
 
 
 def key(symbol: str) -> str:
-    """Return the marker alone, as the picture in front of a series' name."""
+    """Return the marker alone, as the image in front of a series' name."""
     shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
     paint = ' fill="none" stroke="currentColor" stroke-width=".4"' if hollow else ""
     size = 'width="11" height="11" viewBox="-1.6 -1.6 3.2 3.2"'
@@ -73,7 +72,7 @@ def key(symbol: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text as it stands in XML, without the characters that XML 1.0 forbids even as references."""
+    """Return a text as XML, without the characters that XML 1.0 forbids even as references."""
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
@@ -81,7 +80,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def render_file(figure: Figure, title: str) -> str:
-    """Return the figure as a file that needs nothing else: with its title, its colours and the names of its series."""
+    """Return the figure as a self-contained file: with its title, its colours and the names of its series."""
     picture = render(figure, title)
     width, height = (int(float(size)) for size in re.findall(r'viewBox="0 0 (\d+) (\d+)"', picture)[0])
     legend, below = _legend(figure["data"], width)
@@ -96,7 +95,7 @@ def render_file(figure: Figure, title: str) -> str:
 
 
 def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
-    """The markers of several series with their names, in as many rows as it takes, and the height of these."""
+    """The legend: markers of several series with their names, in as many rows as needed, and its height."""
     # The names of boxes stand below them.
     named = [trace for trace in traces if "toggle" in trace["meta"] and trace["type"] != "box"]
     series = {trace["meta"]["toggle"]: trace for trace in reversed(named)}
@@ -120,22 +119,22 @@ def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
 def render(figure: Figure, title: str, *, name: str = "") -> str:
     """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is its text for screen readers.
 
-    Figures of one page have different names: markers are known by them. In such a figure points that have an address
-    lead there, as far as they are few; a table has the same links.
+    Figures of one page have different ids, which their markers use. Points with an address are links, if they are few;
+    a table has the same links.
     """
     layout, traces = figure["layout"], figure["data"]
     width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
     right = width - _RIGHT
-    # A line across the plot is part of it, also where no point lies beyond.
+    # The range includes a line across the plot, even if no point is beyond it.
     lines = {letter: _lines(layout, letter) for letter in ("x", "y")}
-    # Labels above the plot stand in as many rows as it takes.
+    # Labels above the plot take as many rows as needed.
     top = _TOP + max((note.get("yshift", 0) for note in layout.get("annotations", [])), default=0)
     y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y") + lines["y"], height - _BOTTOM, top)
     labels = max((len(text) for _, text in y_axis.ticks), default=0)
     left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
     x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x") + lines["x"], left, right)
     linked = name != "" and 0 < sum(len(trace.get("customdata", [])) for trace in traces) <= MOST_LINKS
-    # An element inside a picture cannot be a link.
+    # An element inside an image cannot be a link.
     named = f'xmlns:xlink="http://www.w3.org/1999/xlink" role="group" aria-label="{escape(title)}"'
     role = named if linked else 'role="img"'
     parts = [
@@ -152,7 +151,7 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
 
 
 def _lines(layout: Figure, name: str) -> list[float]:
-    """Places where lines cross an axis at a right angle."""
+    """Positions of lines that cross an axis at a right angle."""
     along = {"x": "yref", "y": "xref"}[name]
     return [shape[f"{name}0"] for shape in layout.get("shapes", []) if shape.get(along) == "paper"]
 
@@ -201,7 +200,7 @@ def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
 
 
 def _across(shape: Figure, x_axis: Axis, y_axis: Axis) -> str:
-    """A line across the whole plot, upright or level."""
+    """A line across the whole plot, vertical or horizontal."""
     if shape.get("yref") == "paper":
         return f'<path class="across" d="M{x_axis.place(shape["x0"]):.1f} {y_axis.end}V{y_axis.start}"/>'
     return f'<path class="across" d="M{x_axis.start:.0f} {y_axis.place(shape["y0"]):.1f}H{x_axis.end:.0f}"/>'
@@ -213,7 +212,7 @@ def _letter(note: Figure, x_axis: Axis, y_axis: Axis) -> str:
 
 
 def _trace(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> str:
-    """One series; `meta.toggle` is the number of the check box that hides it, `marker` what its marker is known by."""
+    """One series; `meta.toggle` is the number of the check box that hides it, `marker` the id of its marker."""
     draw = _box if trace["type"] == "box" else _scatter
     parts = draw(trace, marker, x_axis, y_axis)
     return f'<g class="{trace["meta"]["role"]}{_toggle(trace)}">{"".join(parts)}</g>'
@@ -224,7 +223,7 @@ def _toggle(trace: Figure) -> str:
 
 
 def _links(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
-    """Something to point at and to click around each point that has an address."""
+    """A transparent target around each point with an address, to click on."""
     if "customdata" not in trace:
         return ""
     parts = []
@@ -257,8 +256,8 @@ def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str
 
 
 def _marked_every(x_axis: Axis, points: int) -> int:
-    """The interval of a line's markers: one for each point, or fewer where they would overlap, but enough to
-    distinguish the series. A browser takes far longer for thousands of markers than for their line.
+    """The interval of a line's markers: one for each point, or fewer if they would overlap, but enough to distinguish
+    the series. A browser takes far longer for thousands of markers than for their line.
     """
     apart = abs(x_axis.end - x_axis.start) / max(1, points)
     return 1 if apart >= _RADIUS else math.ceil(_MARKERS_APART / apart)
@@ -270,7 +269,7 @@ def _stroke(line: Figure) -> str:
 
 
 def _points(places: Sequence[tuple[float, float]], symbol: str, marker: str, stroke: str = "") -> str:
-    """The marker once, and a path that the browser sets with it: a page has thousands of points."""
+    """The marker once, and a path along which the browser repeats it, because a page has thousands of points."""
     shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
     paint = 'fill="none" stroke="currentColor" stroke-width=".35"' if hollow else 'fill="currentColor"'
     ends = "".join(f' marker-{end}="url(#{marker})"' for end in ("start", "mid", "end"))

@@ -25,10 +25,10 @@ from perfweb.verdicts.environment import TableRow, fact_changes
 from perfweb.verdicts.numbers import Scale, scale_for
 
 MOST_SERIES = 12
-"""The number that colour and marker can distinguish."""
+"""Max number of series, which colour and marker can distinguish."""
 
 MOST_ROWS = 30_000
-"""Summaries that one graph reads, the newest: 2000 commits with twelve series, and some more."""
+"""Max summaries that one graph reads, the newest: 2000 commits with twelve series, and some more."""
 
 COMMIT, RUN = "commit", "run"
 _LETTERS = string.ascii_uppercase
@@ -39,12 +39,12 @@ Numbers = npt.NDArray[np.float64]
 
 
 class RangeError(ValueError):
-    """A bound of a timeline that cannot be read; the message describes how one is written."""
+    """An invalid bound of a timeline; the message describes the format."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What is looked at: by commit (bounds are times) or by run (bounds are run numbers), and the last so many."""
+    """The window: by commit (bounds are times) or by run (bounds are run numbers), and the number of newest points."""
 
     by: str
     first: datetime | int | None = None
@@ -54,7 +54,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Line:
-    """The points of one series from left to right, column by column: there are tens of thousands.
+    """The points of one series from left to right, column by column, because there are tens of thousands.
 
     `x` is a time in milliseconds since 1970 or the number of a run, `mean` that of the runs of one commit, or of one
     run; the newest of these is `run`, with its revision and the digest of its environment.
@@ -67,7 +67,7 @@ class Line:
     environment: list[str]
 
     def picked(self, places: Sequence[int]) -> Line:
-        """Return a line of some of the points."""
+        """Return the series with a part of its points."""
         chosen = np.asarray(places, dtype=np.int64)
         words = ([column[place] for place in places] for column in (self.revision, self.environment))
         return Line(self.x[chosen], self.mean[chosen], self.run[chosen], *words)
@@ -75,7 +75,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Change:
-    """Something about the hosts of a testbed that is not as it was at the spot before."""
+    """A property of a testbed's hosts that changed since the previous point."""
 
     letter: str
     x: float
@@ -86,8 +86,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All series of a test in a window; `left_out` are names of series that are not drawn for want of room, `revisions`
-    is how many revisions were measured.
+    """All series of a test in a window; `left_out` are names of series beyond the max number, `revisions` is the number
+    of measured revisions.
     """
 
     test: str
@@ -105,12 +105,12 @@ class Timeline:
 
     @cached_property
     def places(self) -> Numbers:
-        """Every place of the axis that has a point, in order."""
+        """Every position of the axis with a point, in order."""
         return np.unique(np.concatenate([line.x for line in self.series.values()]))
 
     @property
     def letters(self) -> dict[float, str]:
-        """The letters of what changed on the hosts, by their place."""
+        """The letters of changes on the hosts, by position."""
         marks: dict[float, list[str]] = {}
         for change in self.changes:
             marks.setdefault(change.x, []).append(change.letter)
@@ -122,7 +122,7 @@ class Timeline:
 
 
 def read_window(by: str, first: str, last: str, newest: str) -> Window:
-    """Read the window from the words of an address; empty ones are not given. Raises RangeError."""
+    """Read the window from the parameters of an address; empty ones count as missing. Raises RangeError."""
     if by not in {COMMIT, RUN}:
         raise RangeError(f"a timeline goes by {COMMIT} or by {RUN}, not by “{by}”")
     if newest and not (newest.isascii() and newest.isdigit() and len(newest) < 10 and int(newest) > 0):
@@ -148,7 +148,7 @@ def _run_number(text: str) -> int:
 def moment(text: str) -> datetime:
     """Read a date, which means its first moment, or a time; without a zone it is UTC. Raises RangeError."""
     try:
-        # A browser's graph writes a blank between date and time, and maybe no seconds.
+        # A browser's graph writes a space between date and time, and may leave out the seconds.
         day = parse_date(text[:10])
         time = parse_datetime(text.replace(" ", "T")) if len(text) > 10 else None
     except ValueError:
@@ -160,8 +160,8 @@ def moment(text: str) -> datetime:
 
 
 def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Timeline | None:
-    """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, one more where
-    only so many are wanted, and one where environments changed. None if the test was never measured there.
+    """Read the newest summaries of a test in a window, of the selected series or of any. That takes two queries, one
+    more to select series, and one more if environments changed. None if the test was never measured there.
     """
     rows = _grouped(test, window, wanted)
     if not rows:
@@ -182,9 +182,9 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
 
 
 def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
-    """Return the summaries of a test in a window, of the wanted series or of any, in no order: the newest MOST_ROWS.
+    """Return the summaries of a test in a window, of the selected series or of any, unordered: the newest MOST_ROWS.
 
-    The ends are looked up in the index, so that no more is read than is wanted.
+    The ends are looked up in the index, so that only the needed rows are read.
     """
     axis = "at" if window.by == COMMIT else "run_id"
     rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
@@ -204,9 +204,9 @@ def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> Query
 
 
 def _grouped(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
-    """The summaries of each series column by column, in no order: PostgreSQL has nothing to sort.
+    """The summaries of each series column by column, unordered, because a sort would cost PostgreSQL time.
 
-    Words come as one text: quoting and reading an array of them takes as long as finding them.
+    Texts come as one joined text: quoting and reading an array of them takes as long as finding them.
     """
     columns: dict[str, Aggregate] = {"means": ArrayAgg("mean"), "runs": ArrayAgg("run_id")}
     if window.by == COMMIT:
@@ -234,7 +234,7 @@ def _line(row: Mapping[str, Any]) -> Line:
 
 
 def changes_of(series: Mapping[str, Line]) -> list[Change]:
-    """Find where the digest of a testbed's hosts changes, the newest as far as there are letters: one query at most."""
+    """Find where the digest of a testbed's hosts changes, the newest as far as there are letters: at most one query."""
     found: dict[tuple[str, float], tuple[int, int]] = {}
     for name, line in series.items():
         for place, (before, after) in enumerate(pairwise(line.environment)):
@@ -253,7 +253,7 @@ def changes_of(series: Mapping[str, Line]) -> list[Change]:
 
 
 def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
-    """Find what changed on the hosts between the runs of summaries; places are numbers of runs."""
+    """Find the changes on the hosts between the runs of summaries; positions are numbers of runs."""
     testbeds: dict[str, dict[int, Summary]] = {}
     for summary in summaries:
         testbeds.setdefault(summary.series.partition("/")[0], {})[summary.run_id] = summary
@@ -267,7 +267,7 @@ def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
 
 
 def timeline_figure(timeline: Timeline) -> Figure:
-    """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
+    """Draw every series as a line of points. More points than a graph can show are thinned, and fetched on zoom."""
     scale, dated = timeline.scale, timeline.window.by == COMMIT
     pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
@@ -302,13 +302,13 @@ def timeline_figure(timeline: Timeline) -> Figure:
 
 
 def _run_axis(places: Numbers) -> Figure:
-    """An axis of runs; where they are few, each has its tick, so that none stands between two runs."""
+    """An axis of runs; a few runs have a tick each, so that no tick is between two runs."""
     few = {"tickvals": places.tolist(), "ticktext": [f"{place:.0f}" for place in places]}
     return {"title": {"text": "run"}, "tickformat": "d", **(few if len(places) <= MOST_SERIES else {})}
 
 
 def short_names(series: Sequence[str]) -> dict[str, str]:
-    """Leave out what all series have in common: of testbed/plan/variant the parts that differ, or the variant."""
+    """Leave out the common parts of series names: of testbed/plan/variant the parts that differ, or the variant."""
     parts = [name.split("/") for name in series]
     kept = [place for place in range(3) if len({part[place] for part in parts}) > 1] or [2]
     return {name: "/".join(part[place] for place in kept) for name, part in zip(series, parts, strict=True)}

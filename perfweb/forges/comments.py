@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Our comment on a pull request, and the status of its commit: the verdict first, what it rests on folded below."""
+"""The service's comment on a pull request, and the status of its commit: the verdict first, details folded below."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CHANGED = {Verdict.FASTER, Verdict.SLOWER}
 
 @dataclass(frozen=True)
 class Told:
-    """What there is to say about a submission: its words, the state of a commit status, whether that is the last word,
-    and the comparisons of a run that has any.
+    """The state of a submission in words, the state of a commit status, whether that is final, and the comparisons of a
+    run that has any.
     """
 
     words: str
@@ -46,7 +46,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Report:
-    """A comment, a status with its description and address, and whether there will be nothing more to say."""
+    """A comment, a status with its description and address, and whether they are final."""
 
     body: str
     state: str
@@ -56,7 +56,7 @@ class Report:
 
 
 def report(asked: Asked) -> Report:
-    """The current answer to a request."""
+    """Return the current response to a request."""
     known = [(one, tell(one)) for one in asked.submissions.order_by("number")]
     if not known:
         return Report(f"{asked.answer}\n\n{_mark(asked)}", "", "", "", final=True)
@@ -79,7 +79,7 @@ def mark(key: object) -> str:
 
 
 def tell(submission: Submission) -> Told:
-    """The current state of a submission."""
+    """Return the current state of a submission."""
     waiting = {
         SubmissionState.RECEIVED: Told("Received", "pending", final=False),
         SubmissionState.WAITING: Told("Waits for a maintainer's approval", "pending", final=False),
@@ -104,7 +104,7 @@ def tell(submission: Submission) -> Told:
 
 
 def _verdict(told: Sequence[Told]) -> str:
-    """One line about all submissions: the common verdict, else the next step."""
+    """Return one line about all submissions: the common verdict, else the next step."""
     measured = [test for one in told for test in one.compared]
     open_ones = [one.words for one in told if not one.final]
     if open_ones:
@@ -128,7 +128,7 @@ def _parts(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> list[str]:
 
 
 def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
-    """A table of the largest changes, or what would have been seen where there is none."""
+    """Return a table of the largest changes or, without changes, the detectable change."""
     compared = [(submission, pair, one) for submission, told in known for pair in told.pairs for one in pair.compared]
     changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in CHANGED]
     if not compared:
@@ -185,7 +185,7 @@ def _details(run: Run, pairs: Sequence[Pair], name: str) -> list[str]:
 
 
 def _within(parts: Sequence[str]) -> list[str]:
-    """The parts that fit into a comment, the first ones first."""
+    """Return the parts that fit into a comment, the first ones first."""
     kept, left = list[str](), LONGEST
     for part in filter(None, parts):
         if len(part) <= left:

@@ -13,14 +13,14 @@ REPORT = faults.Task("report to a forge", "it is tried again; read the messenger
 
 
 def follow() -> None:
-    """Say what is new; one that was settled is followed again where it is measured again."""
+    """Post what has changed; a final request is followed again if it is measured again."""
     again = Q(submissions__runs__state__in=OPEN_STATES)
     open_requests = Asked.objects.filter(Q(settled=False) | again).select_related("project__mirror").distinct()
     faults.for_each(REPORT, open_requests, _follow)
 
 
 def _follow(asked: Asked) -> None:
-    if asked.answer or asked.submissions.exists():  # else it is being acted on
+    if asked.answer or asked.submissions.exists():  # another worker is handling it
         tell(asked)
 
 

@@ -25,7 +25,9 @@ _pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
 
 
 def call(method: str, url: str, headers: Mapping[str, str], content: object = None, *, edit: bool = False) -> Any:
-    """What the API answers.  Raises LaterError, or NeverError, as where there is no more what is to be edited."""
+    """Return the response of the API. Raises LaterError, or NeverError, for example if the comment to edit was
+    deleted.
+    """
     sent = {"Accept": "application/json", "User-Agent": "perfweb", **headers}
     try:
         answer = _pool.request(method, url, headers=sent, json=content, redirect=False, preload_content=False)
@@ -50,7 +52,7 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
 
 
 def _pause(status: int, headers: Mapping[str, str]) -> timedelta | None:
-    """The pause that the forge requires, None without one."""
+    """Return the pause that the forge requires, None without one."""
     if status not in {403, 429} and status < 500:
         return None
     after = headers.get("Retry-After", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Untrusted text in Markdown: always as code, so that it is no markup and mentions no user."""
+"""Untrusted text in Markdown: always as code, so that it has no markup and mentions no user."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -30,13 +30,13 @@ def block(text: str, most: int = 20_000) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells of others have to come from code()."""
+    """A table; untrusted cells have to come from code()."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def folded(summary: str, content: str, about: str = "") -> str:
-    """A folded part. A summary is HTML, where no Markdown is read; `about` is untrusted."""
+    """A folded part. Its summary is HTML, in which Markdown is not read; `about` is untrusted."""
     words = " ".join(plain(about).split())
     more = f" <code>{escape(words)}</code>" if words else ""
     return f"<details><summary>{summary}{more}</summary>\n\n{content}\n\n</details>"

@@ -24,10 +24,13 @@ class Project(models.Model):
     forge = models.CharField(max_length=8, choices=ForgeName)
     api = models.CharField(max_length=500, help_text="such as https://api.github.com")
     path = models.CharField(max_length=200, help_text="owner/name")
-    login = models.CharField(max_length=100, help_text="the bot's own name there, which is never answered")
+    login = models.CharField(max_length=100, help_text="the bot's account name there, whose comments are ignored")
     testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="+")
     account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", help_text="author of what strangers ask for"
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        related_name="+",
+        help_text=("author of requests by users without an account"),
     )
 
     class Meta:
@@ -62,15 +65,15 @@ class Member(models.Model):
 
 
 class Delivery(models.Model):
-    """A webhook that came, once: neither its identifier nor its content may come again."""
+    """A received webhook. Neither its identifier nor its content is accepted twice."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="deliveries")
     identifier = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, help_text="SHA-256 of the body, which is what is signed")
-    event = models.JSONField(help_text="what it says (perfweb.forges.table.Event)")
+    event = models.JSONField(help_text="parsed content (perfweb.forges.table.Event)")
     received = models.DateTimeField(auto_now_add=True)
     attempts = models.PositiveSmallIntegerField(default=0)
-    due = models.DateTimeField(null=True, blank=True, help_text="when to act on it; empty if that is done")
+    due = models.DateTimeField(null=True, blank=True, help_text="when to handle it; empty if that is done")
 
     class Meta:
         ordering = ["pk"]
@@ -85,18 +88,18 @@ class Delivery(models.Model):
 
 
 class Asked(models.Model):
-    """A request in a comment, and our one comment that answers it."""
+    """A request in a comment, and the service's comment that answers it."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="asked")
     pull = models.PositiveIntegerField(help_text="number of the pull request")
     comment = models.BigIntegerField(help_text="the forge's number of the comment")
     login = models.CharField(max_length=100)
     words = models.TextField(help_text="behind /perf")
-    head = models.CharField(max_length=40, blank=True, help_text="the commit that is measured")
-    answer = models.TextField(blank=True, help_text="what is said instead of results")
+    head = models.CharField(max_length=40, blank=True, help_text="the commit to measure")
+    answer = models.TextField(blank=True, help_text="error in place of results")
     submissions = models.ManyToManyField(Submission, related_name="+")
     outdated = models.BooleanField(default=False)
-    settled = models.BooleanField(default=False, help_text="whether our comment says its last word")
+    settled = models.BooleanField(default=False, help_text="whether the service's comment is final")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

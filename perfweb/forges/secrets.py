@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The two secrets of a project, each in a file that only the service reads: they are in no dump of the database."""
+"""The two secrets of a project, each in a file that only the service reads, so that no database dump has them."""
 
 import os
 import secrets
@@ -35,7 +35,7 @@ def secret_file(project: Project) -> Path:
 
 
 def make(project: Project) -> None:
-    """A secret for webhooks, unless there is one, and an empty file to write the token into."""
+    """Make a secret for webhooks, unless there is one, and an empty file for the token."""
     Path(settings.FORGE_SECRETS).mkdir(mode=0o700, parents=True, exist_ok=True)
     for file, content in ((secret_file(project), secrets.token_urlsafe(32)), (token_file(project), "")):
         if not file.exists():

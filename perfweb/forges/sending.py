@@ -13,7 +13,7 @@ from perfweb.outbox.services import LaterError, NeverError
 
 
 def send(letter: Letter) -> str:
-    """Say what a letter has to say; returns the number of the comment or issue.  Raises LaterError or NeverError."""
+    """Send the content of a letter; return the number of the comment or issue. Raises LaterError or NeverError."""
     name = letter.channel.partition(":")[2]
     project = Project.named(name)
     if project is None:
@@ -42,18 +42,18 @@ class Speaker:
         try:
             self._call("POST", self.forge.statuses, wanted, sha=content["sha"])
         except NeverError as error:
-            # GitLab refuses a state that a commit has already.
+            # GitLab refuses the state that a commit already has.
             if "Cannot transition status" not in str(error):
                 raise
 
     def comment(self, letter: Letter) -> str:
-        """Write a comment on a pull request, or edit the one that was written; returns its number."""
+        """Write a comment on a pull request, or edit the existing one; return its number."""
         return self._write(letter, self.forge.comments, {}, pull=letter.content["pull"])
 
     def issue(self, letter: Letter) -> str:
-        """Write an issue, or edit the one that was written, and open or close it; returns its number.
+        """Write an issue, or edit the existing one, and open or close it; return its number.
 
-        It is left as people have it where the letter does not say whether it is open: an issue is made open.
+        Without a state in the letter an existing issue stays as users left it, and a new one is open.
         """
         issues, state = self.forge.issues, letter.content["state"]
         number = self._write(letter, issues, {"title": letter.content["title"]})

@@ -24,7 +24,7 @@ Reports = Iterator[tuple[int, str, dict[str, Any] | ToolError]]
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
-    """Yield a record for each report; what the receiver got is the sample."""
+    """Yield a record for each report; the receiver's numbers are the sample."""
     reader = _Reader(options, files)
     for variant, boot, path, text in data_sets(paths, files):
         yield from files.isolated(path, reader.file(variant, boot, path, text))
@@ -58,10 +58,10 @@ class _Reader:
             self.files.report.add(path, 0, "is empty")
 
     def _again(self, path: Path, line: int, written: str) -> bool:
-        """Return whether a report is the copy of one before it in its file, which counts once.
+        """Return whether a report repeats one before it in its file; it counts once.
 
-        A report has the time and a random cookie of its test, so that no two tests have the same. Raises ToolError for
-        a copy in another file, which would be another boot or variant.
+        A report has the time and a random cookie of its test, so no two tests have equal reports. Raises ToolError for
+        a copy in another file, which would count as another boot or variant.
         """
         digest = hashlib.sha256(" ".join(written.split()).encode()).digest()
         if digest not in self.seen:
@@ -74,7 +74,7 @@ class _Reader:
 
 
 def _documents(text: str) -> Reports:
-    """Yield each JSON document of a file. Reading stops at the first error."""
+    """Yield each JSON document of a file, up to the first error."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=mark_repeated)
     place, line = 0, 1
     while True:
@@ -111,7 +111,7 @@ def _assembled(documents: Reports) -> Reports:
         if event == "start" or not stream:
             began, report = line, {}
         stream.append(written)
-        report[str(event)] = found.get("data")  # "interval" and others are not read
+        report[str(event)] = found.get("data")  # "interval" and others are not used
         if event == "end":
             yield began, "\n".join(stream), report
             stream = []
@@ -123,7 +123,7 @@ _UNFINISHED = ToolError("this stream of iperf3 has no end event: the test did no
 
 
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:
-    """The received part; an older iperf3 reports the sent part for UDP, and the number of lost packets."""
+    """Return the received part; for UDP an older iperf3 reports the sent part and the number of lost packets."""
     end = _part(report, "end")
     total = _part(end, "sum")
     iperf3.refuse_different(end, "sum")
@@ -185,6 +185,6 @@ def _started(report: dict[str, Any]) -> datetime | None:
 
 
 def _part(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """The object of that name, empty where there is none."""
+    """Return the object of that name, empty if it is missing."""
     found = document.get(name)
     return found if isinstance(found, dict) else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files as ministat(1) takes them: numbers, one sample on a line, each file a data set."""
+"""Files in the format of ministat(1): numbers, one sample on a line, each file a data set."""
 
 from __future__ import annotations
 

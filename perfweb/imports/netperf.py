@@ -33,7 +33,7 @@ _FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
 _ASIDE = re.compile(
-    r"(?:==|--) .*"  # between the outputs of calls, as raw data of this project has them
+    r"(?:==|--) .*"  # between the outputs of calls, as in raw data of this project
     r"|!!!.*"  # a warning: the confidence interval is wider than requested
     r"|Interim result:.*|NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=.*"  # of -D
     r"|(?:catcher|enable_enobufs|netperf)\b.*"
@@ -60,16 +60,16 @@ class _Reader:
     banner: int = 0
     """The line of the last banner while no result of its test has been read, else 0."""
     skipped: bool = False
-    """Whether the test of the last banner cannot be read, which was reported."""
+    """Whether the test of the last banner cannot be read; the error is reported already."""
     table: Table = field(default_factory=Table)
     columns: list[str] = field(default_factory=list)
     chosen: dict[str, str] = field(default_factory=dict)
     sent: dict[str, str] = field(default_factory=dict)
-    """What a UDP stream sent: the row with what was received follows."""
+    """The sent part of a UDP stream: the row of the received part follows."""
 
     def feed(self, line: int, content: str) -> _Sample | None:
-        """Return the sample that a line completes. Raises ToolError for a line that netperf does not print, and for a
-        test that is not known; the lines after it are skipped until the next banner.
+        """Return the sample that a line completes. Raises ToolError for a line that netperf does not print, and for an
+        unknown test; the lines after it are skipped until the next banner.
         """
         try:
             return self._feed(line, content)
@@ -87,7 +87,7 @@ class _Reader:
         if found and found[1] not in self.chosen and not self.skipped:
             self.chosen[found[1]] = found[2]
             return None
-        # Something else, or the same again, ends what was chosen.
+        # Another line, or a repeated name, ends the list of `name=value` lines.
         chosen, self.chosen = self.chosen, {found[1]: found[2]} if found and not self.skipped else {}
         if chosen:
             sample = self._chosen(chosen)
@@ -154,7 +154,7 @@ class _Reader:
         return self._chosen(by_heading(self.columns, cells))
 
     def _row(self, content: str) -> _Sample | None:
-        """A row of a table; a UDP stream has two of them: what was sent, then what was received, which counts."""
+        """A row of a table; a UDP stream has two: the sent part, then the received part, which counts."""
         cells = self.table.cells(content)
         if SENT in cells:
             self.sent = cells
@@ -174,7 +174,7 @@ class _Reader:
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
-    """Yield a record for each call of netperf, with all it printed since the one before."""
+    """Yield a record for each call of netperf, with all its output since the previous one."""
     for variant, boot, path, text in data_sets(paths, files):
         yield from files.isolated(path, _file(variant, boot, path, text, options, files))
 
@@ -183,7 +183,7 @@ def _file(variant: str, boot: str, path: Path, text: str, options: Options, file
     reader = _Reader(options, lambda line, reason: files.report.add(path, line, reason))
     kept, count = list[str](), 0
     found: Record | None = None
-    # A blank line at the end completes what was chosen.
+    # A blank line at the end completes the list of `name=value` lines.
     for line, content in [*lines(text), (text.count("\n") + 1, "")]:
         kept.append(f"{content}\n")
         try:

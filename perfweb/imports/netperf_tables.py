@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables of netperf: each number of a row is known by the heading above it."""
+"""The tables of netperf: the heading above each number identifies it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HEADINGS = {
     "Maximum Latency Microseconds": "MAX_LATENCY",
     "Command Line": "COMMAND_LINE",
 }
-"""How the headings of -o and -O spell the selectors that are read (netperf's manual, "Omni Output Selectors")."""
+"""The headings of -o and -O for the selectors that are read (netperf's manual, "Omni Output Selectors")."""
 
 SENT = "SENT_THROUGHPUT"
-"""The selector of the rate at which a UDP stream was sent: its row comes before the row of the receiver."""
+"""The selector of the rate at which a UDP stream was sent; its row precedes that of the receiver."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf)", re.ASCII | re.IGNORECASE)
 
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|in
 class _Classic:
     """A table of a classic test. `heading` matches its words; each of `rows` names the cells of one row, in turn.
 
-    Cells without a name are left out. `extra` is how many more cells a row has where the use of the CPU was measured.
+    Cells without a name are left out. `extra` is the number of further cells in a row with measured CPU use.
     """
 
     heading: re.Pattern[str]
@@ -64,24 +64,24 @@ _CLASSIC = (
     _Classic(_DATAGRAMS, (("", "", "ELAPSED_TIME", "", "", SENT), ("", "ELAPSED_TIME", "", "THROUGHPUT")), (2, 2)),
 )
 _WITHOUT_RESULT = ("Alignment Offset ", "Maximum Segment Size ")
-"""How the tables begin that -v 2 prints below: alignment of buffers with counts of calls, and the size of a segment."""
+"""The beginnings of the tables that -v 2 appends: alignment of buffers with counts of calls, and the segment size."""
 
 
 @dataclass
 class Table:
-    """The heading lines that were read, and how many rows below them."""
+    """The heading lines so far, and the number of rows below them."""
 
     heading: list[str] = field(default_factory=list)
     rows: int = 0
 
     def add(self, line: str) -> None:
-        """Take a line of the heading; the first one after a row begins another table."""
+        """Read a line of the heading; the first one after a row begins another table."""
         if self.rows:
             self.heading, self.rows = [], 0
         self.heading.append(line.rstrip())
 
     def cells(self, line: str) -> dict[str, str]:
-        """Return the cells of a row by the selectors they belong to, with THROUGHPUT_UNITS where the heading has it.
+        """Return the cells of a row by their selectors, with THROUGHPUT_UNITS if the heading has it.
 
         Empty for a row without a result, such as the second of a request/response test.
         Raises ToolError for a row below no heading, or one that does not fit it.
@@ -108,7 +108,7 @@ class Table:
         return {**named, "THROUGHPUT_UNITS": unit} if named else {}
 
     def _aligned(self, line: str) -> dict[str, str]:
-        """A row of -O: each column begins where its cell begins, and its heading stands above it."""
+        """Split a row of -O: each column begins where its cell begins, and its heading is above it."""
         starts = [match.start() for match in re.finditer(r"\S+", line)]
         ends = [*starts[1:], max(map(len, [line, *self.heading]))]
         for text in self.heading:
@@ -133,13 +133,13 @@ class Table:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line is one of a table's rows: it begins with a number."""
+    """Return whether a line is a row of a table, which begins with a number."""
     first = line.split(maxsplit=1)[:1]
     return bool(first) and _NUMBER.fullmatch(first[0]) is not None
 
 
 def by_heading(headings: Sequence[str], cells: Sequence[str]) -> Mapping[str, str]:
-    """Return the values of a row of -o by their selectors. Raises ToolError where headings and values do not match."""
+    """Return the values of a row of -o by their selectors. Raises ToolError if headings and values do not match."""
     if len(cells) != len(headings):
         raise ToolError(f"{len(cells)} values below {len(headings)} headings")
     return dict(zip(headings, cells, strict=True))

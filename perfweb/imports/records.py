@@ -27,14 +27,14 @@ MOST_RECORDS = 500_000
 MOST_PROBLEMS = 1000
 
 SMALLEST, LARGEST = 1e-12, 1e18
-"""Values that statistics take without losing all digits, in whatever unit."""
+"""The range of values with which statistics do not lose all digits, in any unit."""
 
 LONGEST_TEST = 64
 _TEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
 _LINE_END = re.compile(r"\r\n|[\r\n\x85]")
 _NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _METRIC = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
-# Times are units in which less is better; of everything else that is counted, more is.
+# For times less is better; for all other units more is better.
 _TIMES = frozenset({"s", "sec", "secs", "second", "seconds", "ms", "us", "µs", "ns"})
 
 
@@ -66,26 +66,24 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, path: Path, line: int, reason: str) -> None:
-        """Note a problem. Raises ImportProblemsError when there are so many that nobody reads on."""
+        """Store a problem. Raises ImportProblemsError at the max number of problems."""
         self.problems.append(Problem(path, line, reason))
         if len(self.problems) >= MOST_PROBLEMS:
             raise ImportProblemsError([*self.problems, Problem(path, 0, "and maybe more: reading stopped here")])
 
     def settle(self) -> None:
-        """Raise ImportProblemsError if anything is wrong."""
+        """Raise ImportProblemsError if there is any problem."""
         if self.problems:
             raise ImportProblemsError(self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One sample of a test on a boot of a variant: what one call of a tool gave, with the place it was read from.
+    """One sample of a test on a boot of a variant: the result of one call of a tool, with its place in the file.
 
-    The first of `values` is what comparisons are about. `problem` is the reason why the measurement failed, and then
-    its values
-    enter no statistics. `revision`, `committed` (time of that revision) and `testbed` distinguish runs; empty ones are
-    those of the whole import. `output` is kept as the output of the tool. `seconds` is how long the tool ran, 0 when
-    not known.
+    The first of `values` is the compared one. `problem` is the reason of a failed measurement, whose values enter no
+    statistics. `revision`, `committed` (time of that revision) and `testbed` distinguish runs; empty ones are those of
+    the whole import. `output` is stored as the output of the tool. `seconds` is the tool's run time, 0 if unknown.
     """
 
     path: Path
@@ -106,15 +104,15 @@ class Record:
 
     @property
     def void(self) -> str:
-        """Why the sample is void, or an empty text: its own numbers show that it was disturbed."""
+        """Return why the sample's own numbers show a disturbance, or an empty text."""
         return stalled(self.values)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How files are read, and values that they do not have.
+    """Options for reading files, and values that the files do not have.
 
-    `columns` maps a field of a table to its column; `boot_per_sample` says that each sample was taken on a boot of its
+    `columns` maps a field of a table to its column; `boot_per_sample` means that each sample was taken on a boot of its
     own. `test` is a full name, or empty if the files name it; then `topology` completes it.
     """
 
@@ -134,7 +132,7 @@ class Options:
     boot_per_sample: bool = False
 
     def value(self, number: float, metric: str = "", unit: str = "") -> Value:
-        """Return a value with the metric, unit and direction that were requested, else with those given or usual."""
+        """Return a value with the requested metric, unit and direction, else with the given or usual ones."""
         unit = self.unit or unit
         return Value(self.metric or metric or "value", number, unit, self.direction or direction_of(unit))
 
@@ -144,7 +142,7 @@ class Options:
 
 
 class Files:
-    """Reads texts, and knows the SHA-256 of all that were read."""
+    """Reads texts, and computes the SHA-256 of all of them."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -153,7 +151,7 @@ class Files:
 
     @property
     def sha256(self) -> str:
-        """Return the sum of a single file as sha256sum(1) gives it, or the sum of the sums and names of several."""
+        """Return the sum of a single file like sha256sum(1), or the sum of the sums and names of several."""
         if len(self._sums) == 1:
             return self._sums[0].partition(" ")[0]
         return hashlib.sha256("".join(self._sums).encode()).hexdigest()
@@ -161,9 +159,8 @@ class Files:
     def text(self, path: Path, *, exact: bool = True) -> str | None:
         """Return the text of a file, None after reporting why there is none.
 
-        It is UTF-8, with or without byte order mark, or UTF-16 with one. Each line ends with a line feed, whatever ends
-        it in the file: CR, LF, CR LF, or NEL (ISO 6429). With `exact` a byte that is not of its
-        encoding is a problem, else it is replaced.
+        It is UTF-8, with or without byte order mark, or UTF-16 with one. All line ends become line feeds: CR, LF, CR
+        LF, and NEL (ISO 6429). With `exact` a byte that is invalid in its encoding is a problem, else it is replaced.
         """
         try:
             if not path.is_file():
@@ -182,7 +179,7 @@ class Files:
         return None if text is None else _LINE_END.sub("\n", text)
 
     def isolated(self, path: Path, found: Iterator[T]) -> Iterator[T]:
-        """Yield what a parser finds in a file; any exception is a problem of this file alone."""
+        """Yield the results of a parser for a file; any exception is a problem of this file alone."""
         try:
             yield from found
         except ImportProblemsError:
@@ -192,7 +189,7 @@ class Files:
             self.report.add(path, 0, f"cannot be parsed: {type(error).__name__}: {str(error)[:200]}")
 
     def members(self, folder: Path) -> list[Path]:
-        """Return the entries of a folder but hidden ones, sorted; none after reporting why it cannot be read."""
+        """Return the visible entries of a folder, sorted; none after reporting why it cannot be read."""
         try:
             return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         except OSError as error:
@@ -216,10 +213,10 @@ class Files:
 
 
 def data_sets(paths: Sequence[str], files: Files) -> Iterator[tuple[str, str, Path, str]]:
-    """Yield variant, boot, path and text of each file that `[NAME=]PATH` arguments mean.
+    """Yield variant, boot, path and text of each file of `[NAME=]PATH` arguments.
 
-    An argument is a variant, named after its file or folder unless it has a NAME: a file is one boot of it, a folder
-    has a file for each boot. The same NAME several times has more boots.
+    An argument is a variant, named after its file or folder unless it has a NAME. A file is one boot; a folder has a
+    file for each boot. The same NAME several times adds boots.
     """
     seen: dict[str, bool] = {}
     boots: dict[str, int] = {}
@@ -246,7 +243,7 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def number(text: str, what: str = "it") -> float:
-    """Return the positive number that is written in plain digits; raises ToolError that names `what`."""
+    """Return a positive number in plain digits; raises ToolError that names `what`."""
     text = text.strip()
     if text.lower().lstrip("+-") not in {"nan", "inf", "infinity"} and not _NUMBER.fullmatch(text):
         raise ToolError(f"{what} is not a number: {text[:40]!r}")
@@ -254,17 +251,17 @@ def number(text: str, what: str = "it") -> float:
 
 
 def slug(text: str) -> str:
-    """Return a text as a name for a variant, plan or testbed; empty where it has no letter or digit."""
+    """Return a text as a name for a variant, plan or testbed; empty if it has no letter or digit."""
     return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:64].strip("-_")
 
 
 def direction_of(unit: str) -> str:
-    """Return which way of a number with this unit is better."""
+    """Return the better direction of a number with this unit."""
     return "lower" if unit.lower() in _TIMES else "higher"
 
 
 def faults(record: Record) -> Iterator[str]:
-    """Say what keeps a record out of the database, whatever it was read from."""
+    """Report why a record cannot be stored, whatever its format was."""
     for name, what in ((record.variant, "variant"), (record.testbed or "given", "testbed")):
         if not slug(name):
             yield f"{name[:40]!r} cannot name a {what}: it takes a letter or a digit"
@@ -296,7 +293,7 @@ def _value_faults(values: Sequence[Value]) -> Iterator[str]:
 
 
 def moment(text: str) -> datetime:
-    """Return the time that is written in ISO 8601, in UTC where it names no zone; raises ValueError."""
+    """Return a time in ISO 8601, in UTC if it has no zone; raises ValueError."""
     hint = f"{text[:40]!r} is no time: write 2015-01-04 or 2015-01-04T09:30:00Z, from 1970 to 2100"
     try:
         found = datetime.fromisoformat(text.strip())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Result folders of OpenBSD's regress and perform tests: `test.result` files below folders named by dates.
+"""Result folders of OpenBSD's regress and perform tests: `test.result` files below folders named by timestamps.
 
     [RELEASE/]RUN-DATE/[CHECKOUT-DATE/][patch-NAME.N/][modify-NAME.N/][REPEAT/]test.result
 
-Lines `VALUE number unit name` come before the line `STATUS test message` that they belong to; `logs/TEST.log` beside
-the file is what the tool printed.
+Lines `VALUE number unit name` precede the line `STATUS test message` to which they belong; `logs/TEST.log` beside the
+file is the tool's output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_DEPTH = 8
 
 @dataclass(frozen=True)
 class _Place:
-    """Values in the names of the folders above a test.result."""
+    """Variables in the names of the folders above a test.result."""
 
     run: str
     checkout: str
@@ -67,7 +67,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
 
 
 def _log_text(path: Path, test: str, files: Files) -> str:
-    """What the tool printed, empty where no such file can exist; its name comes from the results."""
+    """Return the tool's output, empty if no such file can exist; its name comes from the results."""
     log = path.parent / "logs" / f"{test}.log"
     try:
         there = "/" not in test and log.is_file()
@@ -77,7 +77,9 @@ def _log_text(path: Path, test: str, files: Files) -> str:
 
 
 def _results(folder: Path, depth: int) -> Iterator[Path]:
-    """The test.result files below a folder; symbolic links (latest, current) would give the same twice."""
+    """Return the test.result files below a folder, without symbolic links (latest, current), which would repeat
+    some.
+    """
     if folder.is_file() and folder.name == "test.result":
         yield folder
     elif folder.is_dir() and depth < MOST_DEPTH:
@@ -104,7 +106,7 @@ def _moment(text: str, path: Path, files: Files) -> datetime | None:
 
 
 def _tests(path: Path, files: Files) -> Iterator[tuple[int, str, tuple[Value, ...], str]]:
-    """Yield line, test, values and why it failed, for each line with a status."""
+    """Yield line, test, values and the reason of a failure, for each line with a status."""
     text = files.text(path)
     pending: list[Value] = []
     seen: set[str] = set()
@@ -135,7 +137,7 @@ def _tests(path: Path, files: Files) -> Iterator[tuple[int, str, tuple[Value, ..
 
 
 def _value(words: Sequence[str]) -> Value:
-    """`VALUE number unit name`, whose name may be missing."""
+    """Parse `VALUE number unit name`, whose name may be missing."""
     if len(words) < 3:
         raise ToolError("a VALUE line has a number, a unit and a name")
     kind, unit = _UNITS.get(words[2], (re.sub(r"[^A-Za-z0-9._-]", ".", words[2]), words[2]))
@@ -145,13 +147,13 @@ def _value(words: Sequence[str]) -> Value:
 
 
 def _primary_first(values: Sequence[Value]) -> list[Value]:
-    """The receiver's value is the one that counts, or else the last: what was sent need not have arrived."""
+    """Return the receiver's value or, without one, the last: sent data need not have arrived."""
     primary = next((value for value in values if value.metric.endswith(".receiver")), values[-1] if values else None)
     return [] if primary is None else [primary, *(value for value in values if value is not primary)]
 
 
 def _status(content: str) -> tuple[str, str]:
-    """The test of a line `STATUS test message`, and why it failed."""
+    """Return the test of a line `STATUS test message`, and the reason of its failure."""
     status, _, rest = content.replace("\t", " ").partition(" ")
     test, _, message = rest.strip().partition(" ")
     if not _STATUS.fullmatch(status) or not test:
@@ -160,14 +162,14 @@ def _status(content: str) -> tuple[str, str]:
 
 
 def _names(tests: set[str], topology: str) -> dict[str, str]:
-    """Name tests by what they do and not by addresses, which change; tests that only these distinguish keep them."""
+    """Name tests by their options and not by addresses, which change; tests that differ only in addresses keep them."""
     plain = {test: _name(test, topology, keep=False) for test in tests}
     counts = Counter(plain.values())
     return {test: name if counts[name] == 1 else _name(test, topology, keep=True) for test, name in plain.items()}
 
 
 def _name(test: str, topology: str, *, keep: bool) -> str:
-    """`iperf3_-c10.3.45.35_-w1m_-t10_-R` is iperf3.w1m.R; the length of a test does not belong to its name."""
+    """Return `iperf3_-c10.3.45.35_-w1m_-t10_-R` as iperf3.w1m.R; the duration of a test is not part of its name."""
     six = "-6" in test.split("_") or any(":" in found[0] for found in _ADDRESS.finditer(test))
     words = []
     for word in test.split("_"):

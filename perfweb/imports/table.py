@@ -14,7 +14,9 @@ from perfweb.imports.records import Files, Options, Record, moment, number
 from perfweb.measuring.tools import ToolError
 
 FIELDS = ("value", "test", "variant", "boot", "revision", "date", "testbed", "unit")
-"""What a column may be. Only `value` is needed. A column with such a name is that, unless it is mapped otherwise."""
+"""The possible columns; only `value` is required. A column with such a name has that meaning, unless it is mapped
+otherwise.
+"""
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
@@ -50,7 +52,7 @@ def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Re
 
 
 def _columns(heading: Sequence[str], options: Options, path: Path, files: Files) -> dict[str, int] | None:
-    """The place of each field that the table has; None after reporting what is wrong with the heading."""
+    """Return the position of each field in the table; None after reporting a problem of the heading."""
     asked = options.columns
     before = len(files.report.problems)
     there = f"its columns are: {', '.join(heading) or 'none'}"[:300]
@@ -80,7 +82,7 @@ def _record(
     options: Options,
     files: Files,
 ) -> Record | None:
-    """The sample of a row, None after reporting what is wrong; `units` are those of the rows before, by test."""
+    """Return the sample of a row, None after reporting a problem; `units` are those of the rows before, by test."""
     cells = {name: row[place].strip() for name, place in columns.items()}
     test, unit = cells.get("test") or options.test, cells.get("unit", "")
     try:
@@ -94,7 +96,7 @@ def _record(
         files.report.add(path, line, str(error))
         return None
     revision = cells.get("revision", "")
-    # A bare number names a run everywhere; Subversion writes its revisions like this, too.
+    # A bare number denotes a run everywhere, and Subversion writes its revisions like this, too.
     revision = f"r{revision}" if revision.isdigit() else revision
     return Record(
         path, line, cells.get("variant", "base"), cells.get("boot", ""),
@@ -104,7 +106,7 @@ def _record(
 
 
 def _finished(record: Record, heading: Sequence[str], row: Sequence[str], count: int, options: Options) -> Record:
-    """The record with its boot and its text: the first of a measurement has the heading, too."""
+    """Return the record with its boot and its text; the first of a measurement has the heading, too."""
 
     kept = StringIO()
     csv.writer(kept, lineterminator="\n").writerows([heading, row] if count == 1 else [row])

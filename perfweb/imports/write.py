@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes runs of the records of an import, all of them or none."""
+"""Makes runs of the records of an import: all of them or none."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ _LONGEST_FOLDER = 32
 def import_files(
     form: str, paths: Sequence[str], options: Options, imported_by: str = ""
 ) -> tuple[Import, list[Record]]:
-    """Make runs of files in one of FORMATS. Returns the import, and the records where it is new.
+    """Make runs of files in one of FORMATS. Return the import, and the records if it is new.
 
-    The same files, read in the same way, are imported once: the second time there are no records. Raises
-    ImportProblemsError with everything that is wrong, and then nothing is imported.
+    The same files with the same options are imported once: the second time there are no records. Raises
+    ImportProblemsError with all problems, and then nothing is imported.
     """
     records, sha256 = read_files(form, paths, options)
     asked = _asked(paths, options)
@@ -92,7 +92,7 @@ def import_files(
 
 
 def read_files(form: str, paths: Sequence[str], options: Options) -> tuple[list[Record], str]:
-    """Read files without keeping anything: their records and their SHA-256. Raises ImportProblemsError."""
+    """Read files without storing anything: their records and their SHA-256. Raises ImportProblemsError."""
     report = Report()
     files = Files(report)
     records: list[Record] = []
@@ -118,7 +118,7 @@ def read_files(form: str, paths: Sequence[str], options: Options) -> tuple[list[
 
 
 def _check_together(records: Sequence[Record], options: Options, report: Report) -> None:
-    """Report what is right in each record and wrong in all together: names that become one, and units that differ."""
+    """Report problems of records together, even if each is valid: names that become one, and units that differ."""
     written: dict[tuple[str, str], str] = {}
     units: dict[tuple[str, str], tuple[str, str]] = {}
     metrics: dict[str, str] = {}
@@ -143,7 +143,7 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
 
 
 def _check_testbeds(records: Sequence[Record], report: Report) -> None:
-    """Imported results are not simulated."""
+    """Refuse a testbed that simulates, because imported results are not simulated."""
     names = {_testbed_name(record): record for record in records}
     for name in Testbed.objects.filter(simulated=True, name__in=names).values_list("name", flat=True):
         report.add(names[name].path, names[name].line, f"the testbed {name} simulates: give another one with --testbed")
@@ -154,7 +154,7 @@ def _testbed_name(record: Record) -> str:
 
 
 def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], report: Report) -> None:
-    """A test that is here in another unit would be drawn in one graph with it."""
+    """Refuse a test that exists in another unit, because graphs would mix them."""
     first = {record.test: record for record in reversed(records)}
     known = Summary.objects.filter(test__in=units).order_by("test").distinct("test")
     for test, unit, direction in known.values_list("test", "unit", "direction"):
@@ -167,7 +167,7 @@ def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], r
 
 
 def _asked(paths: Sequence[str], options: Options) -> dict[str, Any]:
-    """How the files are read, as JSON: without the words for people and with names instead of paths."""
+    """Return the options for reading as JSON: without comments for readers, and with names instead of paths."""
     asked = {name: value for name, value in asdict(options).items() if name not in {"origin", "title"}}
     asked["committed"] = options.committed.isoformat() if options.committed else None
     asked["files"] = ", ".join(Path(path).name for path in paths)
@@ -183,7 +183,7 @@ def _plan(options: Options) -> Plan:
 
 
 def _by_run(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Group the records of each testbed and revision, the oldest first, else in the order of the files."""
+    """Group the records by testbed and revision, the oldest first, else in the order of the files."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault((record.testbed, record.revision, record.committed), []).append(record)
@@ -199,7 +199,7 @@ def _write(made: Import, plan: Plan, records: Sequence[Record], options: Options
         reason=plain(f"imported: {made.origin}"), requested_by=made.imported_by, imported=made,
         started=min((record.started for record in records if record.started), default=None),
     )  # fmt: skip
-    # Without times of commits all are of one time, so that nobody takes the order of the import for history.
+    # Without times of commits all get the same time, because the order of an import is not a history.
     Run.objects.filter(pk=run.pk).update(created=made.created)
     RunTransition.objects.create(run=run, to_state=run.state, reason=run.reason)
     if first.testbed != options.testbed:
@@ -277,7 +277,7 @@ def _samples(measurement: int, records: Sequence[Record]) -> Iterator[SampleRow]
 
 
 def _text(measurement: Measurement, records: Sequence[Record]) -> Iterator[Artefact]:
-    """The lines that the samples were read from."""
+    """Return the lines of the samples."""
     boot = measurement.boot
     if output := "".join(record.output for record in records):
         folder = f"boots/{boot.position:03d}-{boot.variant.name[:_LONGEST_FOLDER]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Testbeds: who is wired to whom, and whose turn it is."""
+"""Testbeds, their hosts, and leases of them."""
 
 from django.apps import AppConfig
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The testbed of an Ansible inventory: its hosts, data addresses and CPUs.
 
-Ansible itself reads it, so that group variables, host variables and other formats count.
+Ansible itself reads it, so that group variables, host variables and other formats work.
 """
 
 import ipaddress
@@ -24,11 +24,11 @@ class InventoryError(ValueError):
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """Addresses of data links without prefix length, in the order of the links; `cpus` as text for taskset(1),
-    `cpus_alone` those where no other host of the testbed has work.
+    """Addresses of data links without prefix length, in the order of the links. `cpus` is a list for taskset(1),
+    `cpus_alone` without those of the testbed's other hosts.
 
-    A testbed without IPv6 has no `data_addresses6`.  `console_log` is a file on the controller, if there is one.
-    `command_line_words` are the kernel parameters that plans may add, None for the list that ships.
+    A testbed without IPv6 has no `data_addresses6`. `console_log` is a file on the controller, if there is one.
+    `command_line_words` are the kernel parameters that plans may add, None for the default list.
     """
 
     role: str
@@ -42,7 +42,7 @@ class InventoryHost:
     command_line_words: tuple[str, ...] | None = None
 
     def data_address(self, family: str) -> str:
-        """The address of this host for tests of a family.  Raises InventoryError."""
+        """Return the address of this host for tests of a family. Raises InventoryError."""
         addresses = self.data_addresses if family == "ipv4" else self.data_addresses6
         if not addresses:
             raise InventoryError(f"host {self.name} has no {family}: give each of its data_links an address6")
@@ -50,7 +50,7 @@ class InventoryHost:
 
 
 def read_inventory(path: Path) -> dict[str, InventoryHost]:
-    """The hosts of an inventory by role: all three, or dut alone, to simulate.  Raises InventoryError."""
+    """Return the hosts of an inventory by role: all three, or dut alone, to simulate. Raises InventoryError."""
     if not path.is_file():
         raise InventoryError(f"{path}: there is no such inventory; raise the lab or give another path")
     program = Path(sys.executable).parent / "ansible-inventory"
@@ -73,7 +73,7 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
 
 
 def simulates(groups: Container[str]) -> bool:
-    """Whether there is nobody to send anything to dut, so that all there can be is simulated."""
+    """Return whether no host can send to dut, so that only simulation is possible."""
     return Role.DUT in groups and Role.LEFT not in groups and Role.RIGHT not in groups
 
 

@@ -5,30 +5,32 @@ from django.db import models
 
 
 def queue_of(lab: str) -> str:
-    """The queue of the worker that drives the testbeds of a lab; Celery's own for those of the service's."""
+    """The queue of the worker that drives the testbeds of a lab; Celery's default queue for the service's own lab."""
     return f"lab.{lab}" if lab else "celery"
 
 
 class Testbed(models.Model):
     """Three hosts wired left, dut, right in a row; the Ansible inventory has their addresses.
 
-    Without an inventory it is somewhere else, and only results from there are known. One that simulates is a single
+    A testbed without an inventory is elsewhere, and only its results are known. A testbed that simulates has a single
     host, dut, on which the stack runs on the simulated machine; nothing is measured there.
     """
 
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
-    simulated = models.BooleanField(default=False, help_text="whether its results are those of the simulated machine")
+    simulated = models.BooleanField(default=False, help_text="whether its results come from the simulated machine")
     lab = models.SlugField(
-        max_length=32, blank=True, help_text="the lab whose own worker drives it; empty where the service's does"
+        max_length=32, blank=True, help_text="the lab whose own worker drives it; empty for the service's worker"
     )
     command_line_words = models.JSONField(
         null=True,
         blank=True,
-        help_text="kernel parameters that plans may add to the command line of dut; null for the list that ships",
+        help_text="kernel parameters that plans may add to the command line of dut; null for the default list",
     )
     created = models.DateTimeField(auto_now_add=True)
-    faults = models.PositiveIntegerField(default=0, help_text="its own, one after the other, since a run was prepared")
+    faults = models.PositiveIntegerField(
+        default=0, help_text=("faults of the testbed in a row since a run was prepared")
+    )
 
     class Meta:
         ordering = ["name"]
@@ -38,12 +40,12 @@ class Testbed(models.Model):
 
     @property
     def queue(self) -> str:
-        """The queue of Celery's that the worker of its lab takes."""
+        """The Celery queue of its lab's worker."""
         return queue_of(self.lab)
 
     @property
     def label(self) -> str:
-        """Its name beside results, which say that they were simulated."""
+        """Its name beside results, which marks simulated ones."""
         return f"{self.name} (simulated)" if self.simulated else self.name
 
 
@@ -76,14 +78,16 @@ class Lease(models.Model):
     """A testbed belongs to one holder until the lease is released or expires; the holder renews it as a heartbeat."""
 
     testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="leases")
-    holder = models.CharField(max_length=64, help_text="who holds it, for people: 'run 12'")
-    account = models.CharField(max_length=150, blank=True, help_text="for whom: machine time is shared out by account")
+    holder = models.CharField(max_length=64, help_text="the holder in words: 'run 12'")
+    account = models.CharField(
+        max_length=150, blank=True, help_text=("the account of the holder, by which testbed time is shared")
+    )
     taken = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField()
-    worker = models.CharField(max_length=255, blank=True, help_text="the Celery worker that works for the holder")
-    recalled = models.BooleanField(default=False, help_text="the holder shall clean up and give the testbed back")
+    worker = models.CharField(max_length=255, blank=True, help_text="the Celery worker of the holder")
+    recalled = models.BooleanField(default=False, help_text="the holder must clean up and release the testbed")
     problem = models.TextField(
-        blank=True, help_text="why the hosts could not be restored: the testbed is out of service until they are"
+        blank=True, help_text="why the hosts could not be restored; the testbed is out of service until they are"
     )
     released = models.DateTimeField(null=True, blank=True)
 
@@ -134,9 +138,9 @@ class HealthCheck(models.Model):
 
     testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="checks")
     at = models.DateTimeField(auto_now_add=True)
-    holder = models.CharField(max_length=64, help_text="for whom it was looked: 'run 12'")
+    holder = models.CharField(max_length=64, help_text="the reason of the check: 'run 12'")
     facts = models.JSONField(default=dict, help_text="by host: free_mb by directory, load of the last minute")
-    problems = models.JSONField(default=list, help_text="what is wrong, in words; empty where all hosts are fit")
+    problems = models.JSONField(default=list, help_text="problems in words; empty if all hosts are fit")
 
     class Meta:
         ordering = ["-at"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Testbeds out of service: in maintenance, set by a user, or in quarantine, after repeated faults.
 
-Either keeps new runs waiting and leaves alone the one that has the testbed.  Faults of a testbed are a health check
-that finds something wrong and a play `prepare` that fails; a run that was prepared ends the row of them.
+Either keeps new runs waiting, but does not interrupt a run on the testbed. Faults of a testbed are a health check with
+a problem and a failed play `prepare`. A prepared run resets the count of faults.
 """
 
 from datetime import timedelta
@@ -21,7 +21,7 @@ class OutageError(ValueError):
 
 @transaction.atomic
 def begin(testbed: Testbed, kind: OutageKind, why: str, by: str) -> Outage:
-    """Takes a testbed out of service.  Raises OutageError if it is, for this kind of reason."""
+    """Takes a testbed out of service. Raises OutageError if it already is, for this kind of reason."""
     Testbed.objects.select_for_update(no_key=True).get(pk=testbed.pk)
     if not why.strip():
         raise OutageError("say why")
@@ -32,7 +32,7 @@ def begin(testbed: Testbed, kind: OutageKind, why: str, by: str) -> Outage:
 
 @transaction.atomic
 def end(testbed: Testbed, by: str) -> list[Outage]:
-    """Puts a testbed back into service and forgets its faults; returns what is over.  Raises OutageError."""
+    """Puts a testbed back into service and resets its faults; returns the ended outages. Raises OutageError."""
     Testbed.objects.select_for_update(no_key=True).get(pk=testbed.pk)
     current = list(Outage.objects.filter(testbed=testbed, ended__isnull=True))
     if not current:
@@ -44,7 +44,7 @@ def end(testbed: Testbed, by: str) -> list[Outage]:
 
 @transaction.atomic
 def failed(testbed: Testbed, why: str) -> None:
-    """Counts a fault of the testbed; after QUARANTINE_FAULTS of them in a row it goes into quarantine."""
+    """Counts a fault of the testbed; after QUARANTINE_FAULTS faults in a row it goes into quarantine."""
     Testbed.objects.filter(pk=testbed.pk).update(faults=F("faults") + 1)
     testbed.refresh_from_db()
     current = Outage.objects.filter(testbed=testbed, ended__isnull=True, kind=OutageKind.QUARANTINE)
@@ -53,19 +53,19 @@ def failed(testbed: Testbed, why: str) -> None:
 
 
 def worked(testbed: Testbed) -> None:
-    """A run was prepared there: faults before it are no row any more."""
+    """Resets the faults, because a run was prepared on the testbed."""
     Testbed.objects.filter(pk=testbed.pk).exclude(faults=0).update(faults=0)
 
 
 def checked(testbed: Testbed, holder: str, facts: dict[str, object], problems: list[str]) -> HealthCheck:
-    """Keeps the result of a health check: facts by host, and what is wrong in words."""
+    """Stores the result of a health check: facts by host, and problems in words."""
     return HealthCheck.objects.create(testbed=testbed, holder=holder, facts=facts, problems=problems)
 
 
 def unavailable() -> Q:
-    """Testbeds that take no runs now: leased, out of service, or found unfit a moment ago.
+    """Testbeds that take no runs now: leased, out of service, or found unfit less than a pause ago.
 
-    A check of the future was made before the clock was put back, and counts as an old one.
+    A check with a future timestamp was made before the clock was put back, and counts as an old one.
     """
     now = timezone.now()
     lately = now - timedelta(seconds=settings.UNFIT_SECONDS)

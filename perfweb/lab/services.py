@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Registering testbeds, and leasing them to one holder at a time.
 
-Leases end by the clock of the database, which is one: those of the machines that share it may differ, and jump.
+Leases expire by the clock of the database only: the clocks of the machines that share it may differ, and jump.
 """
 
 import re
@@ -22,12 +22,12 @@ from perfweb.lab.models import Host, Lease, Role, Testbed
 
 @transaction.atomic
 def register(name: str, inventory: Path, lab: str = "") -> Testbed:
-    """Makes or updates the testbed `name` from an Ansible inventory, driven by the worker of `lab`, or by the service's
-    own.  Raises InventoryError.
+    """Makes or updates the testbed `name` from an Ansible inventory; the worker of `lab` drives it, or the service's
+    own. Raises InventoryError.
 
     The inventory also has the words that plans may add to the command line of dut's kernel.
 
-    A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the other way round.
+    A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the reverse.
     """
     if re.fullmatch(r"[A-Za-z0-9_-]{1,50}", name, re.ASCII) is None:
         raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
@@ -55,22 +55,22 @@ def labs() -> list[str]:
 
 
 def elsewhere(name: str) -> Testbed:
-    """The testbed `name`, made without hosts if there is none: results from elsewhere are shown with it."""
+    """Returns the testbed `name`; makes it without hosts if there is none, for imported results."""
     testbed, _ = Testbed.objects.get_or_create(name=name)
     return testbed
 
 
 @transaction.atomic
 def acquire(testbed: Testbed, holder: str, worker: str = "", account: str = "") -> Lease | None:
-    """A lease of the whole `testbed` for `holder`, or None while it is held, about to be, or out of service.
+    """Returns a lease of the whole `testbed` for `holder`, or None if it is leased, being leased, or out of service.
 
-    An expired lease counts as held until its holder's remains are reported as removed (`release`):
-    the testbed may still be full of what the holder left.
+    An expired lease counts as held until the testbed is reported clean (`release`), because processes and files of the
+    holder may still be there.
     """
-    # Two workers that want it do not wait for each other: the second goes away at once.  NO KEY, for a new run of the
-    # testbed locks its key and is no reason to go away.
+    # Two workers that want it do not wait for each other: the second gives up at once. NO KEY, because a new run of the
+    # testbed locks its key, which is no reason to give up.
     wanted = Testbed.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=testbed.pk)
-    # Locked first and looked at then: what was committed before the lock is seen by the second statement.
+    # A second statement after the lock sees what was committed before it.
     if not wanted.exists() or Testbed.objects.filter(outages.unavailable(), pk=testbed.pk).exists():
         return None
     made = Lease.objects.create(testbed=testbed, holder=holder, worker=worker, account=account, expires=_deadline())
@@ -79,28 +79,28 @@ def acquire(testbed: Testbed, holder: str, worker: str = "", account: str = "") 
 
 
 def renew(lease_id: int) -> Lease | None:
-    """The holder's heartbeat: the renewed lease, or None if it is the holder's no longer."""
+    """Renews the lease as the holder's heartbeat; returns None if the holder has lost it."""
     renewed = Lease.objects.filter(pk=lease_id, released__isnull=True).update(expires=_deadline())
     return Lease.objects.get(pk=lease_id) if renewed else None
 
 
 def expired() -> QuerySet[Lease]:
-    """The leases whose holders have given no sign of life in time, and that nobody has given back."""
+    """The expired leases that were not released."""
     return Lease.objects.filter(released__isnull=True, expires__lt=Now())
 
 
 def renew_all() -> int:
-    """Lets every lease begin anew, after the clock of the database has jumped; returns how many there are."""
+    """Renews every lease, after the clock of the database has jumped; returns their number."""
     return Lease.objects.filter(released__isnull=True, problem="").update(expires=_deadline())
 
 
 def release(lease: Lease) -> None:
-    """Gives the testbed back; releasing twice is no error."""
+    """Releases the testbed; releasing twice is no error."""
     Lease.objects.filter(pk=lease.pk, released__isnull=True).update(released=timezone.now())
 
 
 def quarantine(lease: Lease, problem: str) -> None:
-    """Keeps the testbed out of service, since its hosts could not be restored, until the lease is released."""
+    """Keeps the testbed out of service until the lease is released, because its hosts could not be restored."""
     if lease.problem != problem:
         lease.problem = problem
         lease.save(update_fields=["problem"])

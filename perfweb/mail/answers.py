@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Texts of answers: plain text in 72 columns. Only quoted lines of a patch can be longer."""
+"""Texts of mail responses: plain text in 72 columns. Only quoted lines of a patch can be longer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROVEN_NOT_SLOWER = {Verdict.FASTER, Verdict.EQUIVALENT, Verdict.IDENTICAL}
 
 
 def problem(text: str) -> str:
-    """Why nothing is measured, and what to do."""
+    """The reason why nothing is measured, and what to do."""
     return _letter(
         f"This was not measured. {text}",
         f"To try again send a new version of the whole series ([PATCH v2]) with a line “{PREFIX} …” in it.",
@@ -38,12 +38,12 @@ def problem(text: str) -> str:
 
 
 def misunderstood(text: str) -> str:
-    """The answer to an unknown request in a reply."""
+    """The response to an unknown request in a reply."""
     return _letter(text, help_text(PREFIX), as_it_is=[1])
 
 
 def no_series() -> str:
-    """The answer to a request that is about no patch."""
+    """The response to a request without a patch."""
     return _letter(
         "This mail is no patch, and it is no reply to a series that you sent here. Send the patches with the request "
         "in the cover letter or in a patch, or reply to your series from the address that sent it. Requests:",
@@ -58,7 +58,7 @@ def helped() -> str:
 
 
 def missing(numbers: Sequence[int], total: int) -> str:
-    """Some patches did not come."""
+    """The report of missing patches."""
     which = ", ".join(map(str, numbers))
     return _letter(
         f"Patch {which} of this series of {total} has not arrived. The series is measured when it arrives. "
@@ -68,7 +68,7 @@ def missing(numbers: Sequence[int], total: int) -> str:
 
 
 def received(submissions: Sequence[Submission], problems: Sequence[str], known: bool) -> str:
-    """What will be done. `known`: who sent it is proven to have an account here."""
+    """The confirmation of a request. `known`: the sender is proven to have an account here."""
     lines = [f"{submission.address}\n  {_waits(submission)}" for submission in submissions]
     stranger = (
         "" if known else "The sender is not verified: no account has this address, or no signature (DKIM) proves it."
@@ -78,7 +78,7 @@ def received(submissions: Sequence[Submission], problems: Sequence[str], known: 
 
 
 def conflict(submission: Submission) -> str:
-    """A hunk does not fit."""
+    """The report of a hunk that does not apply."""
     told, *hunks = submission.reason.split("\n\n", 1)
     quoted = textwrap.indent(plain("\n".join(hunks)), "  ", lambda _: True)
     again = (
@@ -96,12 +96,12 @@ def status(submissions: Sequence[Submission]) -> str:
 
 
 def run_again() -> str:
-    """The answer to a reply that requests a run."""
+    """The response to a reply that requests a run."""
     return _letter("To have something else measured send the series as a new version, with the new line in it.")
 
 
 def superseded(subject: str) -> str:
-    """A newer version came."""
+    """The report of a newer version."""
     return _letter(f"This is not measured any more: “{subject}” has come.")
 
 
@@ -121,7 +121,7 @@ def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> s
 
 
 def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, bool]]:
-    """The paragraphs about a comparison, and of each whether its lines stay as they are."""
+    """Yield the paragraphs about a comparison, each with whether its lines must not be wrapped."""
     tests = pair.compared
     plotted = sorted(_telling(tests), key=_size, reverse=True)[:MOST_PLOTS]
     knobs = ", ".join(f"{name}={value}" for name, value in pair.b.tunables.items())
@@ -143,7 +143,7 @@ def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, boo
 
 
 def _table(tests: Sequence[TestComparison]) -> str:
-    """Test, change with its interval, verdict; in two lines each where one would be too long."""
+    """Test, change with its interval, verdict; on two lines each if one would be too long."""
     if not tests:
         return "Nothing was measured."
     rows = [(test.test, difference_words(test.result), f"{test.verdict}{doubt_words(test.lean)}") for test in tests]
@@ -155,7 +155,7 @@ def _table(tests: Sequence[TestComparison]) -> str:
 
 
 def _telling(tests: Sequence[TestComparison]) -> list[TestComparison]:
-    """The tests worth a plot: those that changed; if none did, the first."""
+    """Return the tests to plot: the changed ones; without any, the first test."""
     plotted = [test for test in tests if test.has_ministat]
     return [test for test in plotted if test.verdict in {Verdict.FASTER, Verdict.SLOWER}] or plotted[:1]
 
@@ -176,7 +176,7 @@ def _plot(test: TestComparison) -> str:
 
 
 def _trailer(link: str, verdicts: set[Verdict], *, whole: bool) -> tuple[str, bool]:
-    """The requested line, if no test is slower or undecided."""
+    """The requested Perf-tested-by line, if no test is slower or undecided."""
     if whole and verdicts and verdicts <= PROVEN_NOT_SLOWER:
         return f"Perf-tested-by: perfweb <{settings.MAIL_ADDRESS}> # {link}", True
     return "There is no line Perf-tested-by: it is for patches with which every test is faster or equivalent.", False
@@ -195,7 +195,7 @@ def is_measured(submission: Submission) -> bool:
 
 
 def _end(submission: Submission) -> str:
-    """Why a submission has no result."""
+    """The reason why a submission has no result."""
     run = submission.newest_run
     if submission.state == SubmissionState.APPROVED and run is not None:
         told = f"Run {run.pk} was {run.get_state_display()}: {run.reason}"
@@ -217,7 +217,7 @@ def _waits(submission: Submission) -> str:
 
 
 def _letter(*paragraphs: str, as_it_is: Sequence[int] = ()) -> str:
-    """Paragraphs in 72 columns, and who we are below."""
+    """Format paragraphs in 72 columns, with the service's signature."""
     parts = [
         text if place in as_it_is else textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
         for place, text in enumerate(paragraphs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches that come by mail, and the answers to them."""
+"""Patches by mail, and the responses to them."""
 
 from django.apps import AppConfig
 

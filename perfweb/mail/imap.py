@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading a mailbox by IMAP (RFC 9051) over TLS, from a folder that no other program reads.
 
-A mail is marked as seen when it is in the database, and not before. Whatever ends between the two has it fetched again,
-and the intake knows it by its Message-ID.
+A mail is marked as seen only when it is in the database. After an interruption it is fetched again, and the intake
+recognises it by its Message-ID.
 """
 
 import logging
@@ -26,9 +26,9 @@ from perfweb.mail.messages import IgnoredError
 SECONDS = 60.0
 """Time-out of the server."""
 PERIOD = 30.0
-"""Seconds between two looks into the folder."""
+"""Seconds between two checks of the folder."""
 LONGEST_PAUSE = 600.0
-# Of a mail that is larger than any patch no more than what shows that. PEEK: to be fetched is not to be seen.
+# Fetch at most the bytes that show that a mail is too large. PEEK does not mark it as seen.
 _CONTENT = f"BODY.PEEK[]<0.{MAIL_BYTES + 1}>"
 _FETCHED = b"BODY[]<0>"
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Mailbox:
-    """A folder on a server. Mails that were taken go to the folder `done`, or stay where they are if that is empty."""
+    """A folder on a server. Processed mails move to the folder `done`, or stay if that is empty."""
 
     host: str
     port: int
@@ -48,13 +48,13 @@ class Mailbox:
     folder: str = "INBOX"
     done: str = ""
     authorities: str | None = None
-    """File with the certificates to trust; None: those of the system."""
+    """File with the trusted certificates; None: those of the system."""
 
     def __str__(self) -> str:
         return f"{self.folder} of {self.user} at {self.host}:{self.port}"
 
     def open(self) -> IMAPClient:
-        """A session that has the folder open. Raises IMAPClientError, OSError or ValueError."""
+        """A session with the folder open. Raises IMAPClientError, OSError or ValueError."""
         password = Path(self.password_file).read_text(encoding="utf-8").strip()
         trusted = ssl.create_default_context(cafile=self.authorities)
         client = IMAPClient(self.host, self.port, ssl_context=trusted, timeout=SECONDS)
@@ -70,7 +70,7 @@ class Mailbox:
 
 
 def mailbox() -> Mailbox:
-    """The one that is set up."""
+    """Return the configured mailbox."""
     return Mailbox(
         settings.IMAP_HOST,
         settings.IMAP_PORT,
@@ -83,7 +83,7 @@ def mailbox() -> Mailbox:
 
 
 def follow(box: Mailbox, ending: threading.Event) -> None:
-    """Take mails until it is time to end; after trouble wait twice as long each time, to begin anew."""
+    """Process mails until the end is requested; after an error wait twice as long each time."""
     pause = PERIOD
     while not ending.is_set():
         try:
@@ -100,9 +100,9 @@ def follow(box: Mailbox, ending: threading.Event) -> None:
 
 
 def take_all(client: IMAPClient, box: Mailbox) -> None:
-    """Take what nobody has seen, the oldest first; a mail that cannot be taken stays unseen, and the others are taken.
+    """Process the unseen mails, the oldest first. A mail that fails stays unseen, and the others are processed.
 
-    Raises NotNowError, and an error of a server or a database that does not answer: the rest comes later.
+    Raises NotNowError, and errors of a server or database that does not answer; the rest is processed later.
     """
     for key in sorted(client.search("UNSEEN")):
         try:
@@ -120,7 +120,7 @@ def take_all(client: IMAPClient, box: Mailbox) -> None:
 
 
 def _take(client: IMAPClient, key: int) -> bool:
-    """Whether there is a mail that needs no further look."""
+    """Return whether a mail needs no further attempt."""
     fetched: dict[bytes, Any] = client.fetch([key], [_CONTENT]).get(key, {})
     if _FETCHED not in fetched:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Takes in mails one by one, in whatever order they come, and puts those of a series together."""
+"""Stores mails one by one, in any order of arrival, and assembles those of a series."""
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -21,10 +21,10 @@ def rules() -> Rules:
 
 
 def receive(content: bytes, envelope_sender: str | None = None) -> str:
-    """Stores a mail with a patch, or handles a later request of its sender; returns which, for the log.  When it
+    """Stores a mail with a patch, or handles a later request of its sender; returns which, for the log. When it
     returns, the mail is in the database.
 
-    Raises IgnoredError for a mail that is ignored, and limits.NotNowError where there are too many.
+    Raises IgnoredError for a mail that is ignored, and limits.NotNowError for too many mails.
     """
     message = read_message(content, rules(), envelope_sender)
     if not message.is_patch and not message.request:
@@ -35,11 +35,11 @@ def receive(content: bytes, envelope_sender: str | None = None) -> str:
 
 
 def _limit(message: Message, account: User | None, envelope_sender: str | None) -> None:
-    """Count a mail.  Raises limits.NotNowError.
+    """Count a mail. Raises limits.NotNowError.
 
-    Nobody can spend the limits of a sender whose mail the signature proves.  An account has a limit of its own, because
-    any owner of a domain can prove senders without number; what nothing proves counts for its envelope, never for the
-    address that it claims in From.
+    No sender can use up the limits of another one whose mail the signature proves. An account has a separate limit,
+    because any owner of a domain can prove senders without number. An unproven mail counts for its envelope, never for
+    the address in From.
     """
     if account is not None:
         FROM_ADDRESS.spend(f"account {account.pk}")
@@ -51,7 +51,7 @@ def _limit(message: Message, account: User | None, envelope_sender: str | None) 
 
 def _keep(message: Message, account: User | None) -> str:
     with transaction.atomic():
-        # One at a time for a sender: of two mails of a series neither would find the other.
+        # One mail of a sender at a time: two parallel mails of a series would not find each other.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"mail {message.sender}"])
         _refuse_twice(message)
@@ -72,7 +72,7 @@ def _keep(message: Message, account: User | None) -> str:
 
 
 def _refuse_twice(message: Message) -> None:
-    """A mail is taken once; but a copy that is proven takes the place of one that is not, before that is submitted."""
+    """Store a mail once; but a proven copy replaces an unproven one that was not submitted yet."""
     known = Posting.objects.filter(message_id=message.id).select_related("series").first()
     if known is None:
         return
@@ -84,7 +84,7 @@ def _refuse_twice(message: Message) -> None:
 
 
 def _obey(message: Message, account: User | None) -> str:
-    """Does what stands in a reply of the sender of a series; answers any other request with what can be done."""
+    """Handle a request in a reply by the sender of the series; answer any other request with the possible ones."""
     with transaction.atomic():
         thread = Posting.objects.filter(message_id__in=message.parents).values("series")
         own = Series.objects.filter(sender=message.sender, proven=message.proven, user=account, pk__in=thread)
@@ -98,7 +98,7 @@ def _obey(message: Message, account: User | None) -> str:
 
 
 def _account(message: Message) -> User | None:
-    """The account of a mail: a From header alone proves nothing."""
+    """Return the account of a mail: a From header alone proves nothing."""
     if not message.proven:
         return None
     known = Address.objects.filter(address=message.sender).select_related("user").first()
@@ -106,7 +106,7 @@ def _account(message: Message) -> User | None:
 
 
 def _series_of(message: Message, user: User | None) -> Series:
-    """The series that a mail belongs to: the same sender, version and length, and its neighbour in the thread."""
+    """Return the series of a mail: same sender, version and length, and neighbours in the thread."""
     same = {
         "sender": message.sender,
         "proven": message.proven,
@@ -125,7 +125,7 @@ def _series_of(message: Message, user: User | None) -> Series:
 
 
 def _is_near(message: Message, series: Series) -> bool:
-    """Whether a mail of a series answers this one, this one answers it, or both answer the same mail.
+    """Return whether a mail of a series answers this one, this one answers it, or both answer the same mail.
 
     Older mails of the thread do not count, because a new series may be a reply to an old one. A cover letter may be
     such a reply, too: it belongs to a series only if a mail of the series answers it.
@@ -140,7 +140,7 @@ def _is_near(message: Message, series: Series) -> bool:
 
 
 def _joined(parts: list[Series]) -> Series:
-    """One series of parts that did not know of each other before this mail came, where they fit together."""
+    """Merge parts of a series that this mail connects, if they fit together."""
     first = parts[0]
     for other in parts[1:]:
         if other.state == SeriesState.GATHERING and not _numbers(first) & _numbers(other):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Delivery by the mail server: LMTP (RFC 2033), on a UNIX socket or a port of this machine.
 
-A mail is accepted when it is in the database. Whatever goes wrong before that is "try again later" to the mail server,
-which keeps it.
+A mail is accepted when it is in the database. Any earlier error is a temporary failure for the mail server, which keeps
+the mail.
 """
 
 import logging
@@ -31,7 +31,7 @@ class Intake:
     async def handle_RCPT(  # noqa: N802
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
     ) -> str:
-        """Take mails to our own address, one recipient each, since there is one answer for all."""
+        """Accept mails for the service's address, one recipient each, because there is one response for all."""
         if address.lower() != settings.MAIL_ADDRESS.lower():
             return "550 5.1.1 nobody of that name here"
         if envelope.rcpt_tos:
@@ -40,7 +40,7 @@ class Intake:
         return "250 2.1.5 OK"
 
     async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
-        """Keep a mail."""
+        """Store a mail."""
         content = envelope.content
         assert isinstance(content, bytes)  # noqa: S101
         return await sync_to_async(_take)(content, envelope.mail_from or "")
@@ -52,7 +52,7 @@ class Intake:
 
 
 def listen(address: str) -> Controller | UnixSocketController:
-    """A server that is not started yet, on `HOST:PORT` or the path of a UNIX socket. Raises ValueError."""
+    """Make a server, not started yet, on `HOST:PORT` or the path of a UNIX socket. Raises ValueError."""
     if "/" in address:
         return _OnSocket(Intake(), address)
     host, _, port = address.rpartition(":")

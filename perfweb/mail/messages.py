@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Parses one mail: its claimed sender, its place in a series, and its request.
 
-Nothing is stored here. A mail is parsed, or IgnoredError has the reason why it is ignored, or its `problem`
-is its error.
+Nothing is stored here. A mail is parsed, or IgnoredError has the reason why it is ignored, or its `problem` is its
+error.
 """
 
 import re
@@ -55,8 +55,8 @@ class IgnoredError(ValueError):
 
 @dataclass(frozen=True)
 class Rules:
-    """What an installation has set up: its own address, whose Authentication-Results it believes, and which lists it
-    reads, by their List-Id, with the addresses that answers go to, too.
+    """The configuration of mail: the service's address, the server whose Authentication-Results are trusted, and the
+    accepted lists by List-Id, with their addresses for copies.
     """
 
     address: str = ""
@@ -68,11 +68,11 @@ class Rules:
 class Message:
     """A mail: a patch, the cover letter of a series, or something else.
 
-    `parents` are the messages that it answers, the oldest first. `proven` says that the domain of `sender` signed it,
-    `reply_to` are the addresses that answers go to, `copy_to` is that of the list that it came by. `is_patch` says that
-    it is part of a series: its subject begins with [PATCH] or with its place, or it has a diff and a request; `title`
-    is the rest of the subject. `number` and `total` are None where the subject has none. `request` stands behind
-    `perf:`, and `mbox` is what perfweb.builds.patches reads.
+    `parents` are the messages that it answers, the oldest first. `proven` means that the domain of `sender` signed it.
+    `reply_to` are the addresses for responses, `copy_to` is that of the list that it came from. `is_patch` means that
+    it is part of a series: its subject begins with [PATCH] or with its number, or it has a diff and a request; `title`
+    is the rest of the subject. `number` and `total` are None if the subject has none. `request` is the text after
+    `perf:`, and `mbox` the input of perfweb.builds.patches.
     """
 
     id: str
@@ -93,7 +93,7 @@ class Message:
 
 
 def read_message(content: bytes, rules: Rules, envelope_sender: str | None = None) -> Message:
-    """A mail, byte for byte as it came.  Raises IgnoredError and nothing else."""
+    """Parse a mail, byte for byte as received. Raises IgnoredError and nothing else."""
     if len(content) > MAIL_BYTES:
         raise IgnoredError(f"it has {len(content)} bytes; the max is {MAIL_BYTES}")
     if (lines := count_lines(content)) > MAIL_LINES:
@@ -105,7 +105,13 @@ def read_message(content: bytes, rules: Rules, envelope_sender: str | None = Non
         raise
     except PatchError as error:
         raise IgnoredError(str(error)) from None
-    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # the parser's, about what is no mail
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        MessageError,
+    ):  # from the parser, for bytes that are not a mail
         raise IgnoredError("it is no mail that can be read") from None
 
 
@@ -130,7 +136,7 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
     parents = [*_ID.findall(_all(headers, "References")), *_ID.findall(_all(headers, "In-Reply-To"))]
     inner = _COMMIT_MAIL.search(mail.body) if mail else None
     subject = read_subject(headers)
-    if inner:  # whole series are attached, whatever the mail around them is called
+    if inner:  # git attached whole series, whatever the headers of the outer mail are
         subject = replace(subject, number=None, total=None)
     return Message(
         id=ids[0],
@@ -160,7 +166,7 @@ def _is_patch(subject: Subject, mail: Mail | None, request: str) -> bool:
 
 
 def _reply_to(headers: Headers, rules: Rules) -> tuple[str, ...]:
-    """The addresses that the author suggests for replies (RFC 5322, section 3.6.2), lists and our own left out."""
+    """Return the author's addresses for replies (RFC 5322, section 3.6.2), without lists and the service's own."""
     skipped = {rules.address.lower(), *(address.lower() for address in rules.lists.values())}
     found = (address.lower() for _, address in getaddresses([str(headers.get("Reply-To", ""))[:1000]]))
     good = (address for address in found if re.fullmatch(_ADDRESS, address) and not _is_machine(address.split("@")[0]))
@@ -168,13 +174,13 @@ def _reply_to(headers: Headers, rules: Rules) -> tuple[str, ...]:
 
 
 def _author(headers: Headers, written_by: str, reply_to: Sequence[str]) -> str:
-    """The author, also if a relay or list replaced the address in From: "Ada via list <list@example.org>"."""
+    """Return the author, also if a relay or list replaced the address in From: "Ada via list <list@example.org>"."""
     name = header(headers, "From").rpartition("<")[0]
     return reply_to[0] if len(reply_to) == 1 and _RELAYED.search(name) else written_by
 
 
 def _sender(headers: Headers) -> str:
-    """The only address in From. Two addresses, or two such headers, could impersonate another user."""
+    """Return the only address in From. Two addresses, or two such headers, could impersonate another user."""
     found = _FROM.fullmatch(_one(headers, "From").strip())
     if found is None:
         raise IgnoredError("its From is not one plain address")
@@ -182,9 +188,9 @@ def _sender(headers: Headers) -> str:
 
 
 def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sender: str | None) -> str:
-    """Leaves alone what no person sent (RFC 3834), so that no two machines answer each other for ever.
+    """Ignore automatic mails (RFC 3834), so that no two machines answer each other for ever.
 
-    Returns the address of the list that the mail came by.
+    Returns the address of the list that the mail came from.
     """
     if envelope_sender == "" or _one(headers, "Return-Path").strip() == "<>":
         raise IgnoredError("it has no sender: it is a delivery report")
@@ -205,13 +211,13 @@ def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sende
 
 
 def _is_machine(name: str) -> bool:
-    """Whether the local part of an address, in lower case, is one of those that programs send from."""
+    """Return whether the local part of an address, in lower case, is one that programs use."""
     listed = name.startswith("owner-") or name.endswith(("-request", "-bounces")) or "-bounces+" in name
     return listed or name in _MACHINES
 
 
 def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
-    """The request of the line `perf:` before the diff, and the error in it."""
+    """Return the request of the line `perf:` before the diff, and the error in it."""
     words = mail.body.removesuffix(mail.patch.diff) if mail else content
     try:
         found = commands.find(words.decode("utf-8", "replace"), PREFIX)
@@ -221,7 +227,7 @@ def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
 
 
 def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
-    """The error of a parsed patch; empty without one."""
+    """Return the error of parsing a patch; empty without one."""
     if mail is None or not mail.patch.diff:
         return ""
     for part in headers.walk():
@@ -237,7 +243,7 @@ def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
 
 
 def _as_mbox(mail: Mail) -> bytes:
-    """A mail with transfer encodings undone, or the mails that are attached to it as git made them."""
+    """Return a decoded mail, or the attached mails as git made them."""
     attached = _COMMIT_MAIL.split(mail.body)[1:]
     if attached:
         return b"".join(ENVELOPE + patch.strip(b"\n") + b"\n\n" for patch in attached)
@@ -251,12 +257,12 @@ def _as_mbox(mail: Mail) -> bytes:
 
 
 def _partly_signed(headers: Headers) -> bool:
-    """Whether a signature covers only the start of the text, so that an attacker could append to it."""
+    """Return whether a signature covers only the start of the text, so that an attacker could append to it."""
     return any(re.search(r"(?:^|;)\s*l\s*=", str(value)) for value in headers.get_all("DKIM-Signature", []))
 
 
 def _one(headers: Headers, name: str) -> str:
-    """The only header of a name; empty where there is none.  Raises IgnoredError where there are more."""
+    """Return the only header of a name; empty without one. Raises IgnoredError for more than one."""
     found = headers.get_all(name, [])
     if len(found) > 1:
         raise IgnoredError(f"it has {len(found)} headers {name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mails that were received, and the series that they make up."""
+"""Received mails, and the series that they form."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -16,7 +16,7 @@ LONGEST_ID = 250
 
 
 class Address(models.Model):
-    """A mail address that an administrator knows to be that of an account."""
+    """A mail address that an administrator has assigned to an account."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mail_addresses")
     address = models.EmailField(unique=True)
@@ -39,18 +39,20 @@ class Series(models.Model):
     """The patches of one version of a series, by one sender. `user` is the account of a proven sender that has one."""
 
     sender = models.CharField(max_length=LONGEST_ADDRESS)
-    proven = models.BooleanField(default=False, help_text="whether a signature proves the sender of every mail of it")
+    proven = models.BooleanField(default=False, help_text="whether a signature proves the sender of all its mails")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
     reply_to = ArrayField(
-        models.CharField(max_length=LONGEST_ADDRESS), default=list, help_text="where answers go, if not to the sender"
+        models.CharField(max_length=LONGEST_ADDRESS),
+        default=list,
+        help_text=("addresses for responses, if not the sender"),
     )
-    copy_to = models.CharField(max_length=LONGEST_ADDRESS, blank=True, help_text="the list that it came by")
+    copy_to = models.CharField(max_length=LONGEST_ADDRESS, blank=True, help_text="address of the mailing list")
     version = models.PositiveSmallIntegerField(default=1)
     total = models.PositiveSmallIntegerField(null=True, help_text="null for a patch that is alone")
     state = models.CharField(max_length=16, choices=SeriesState, default=SeriesState.GATHERING)
-    trailer = models.BooleanField(default=False, help_text="whether a line Perf-tested-by was asked for")
+    trailer = models.BooleanField(default=False, help_text="whether a line Perf-tested-by was requested")
     submissions = models.ManyToManyField(Submission, related_name="series")
-    changed = models.DateTimeField(default=timezone.now, help_text="when the newest mail of it came")
+    changed = models.DateTimeField(default=timezone.now, help_text="time of its newest mail")
 
     class Meta:
         ordering = ["pk"]
@@ -72,8 +74,8 @@ class Posting(models.Model):
     subject = models.CharField(max_length=200)
     title = models.CharField(max_length=200, help_text="the subject without [PATCH …]")
     number = models.PositiveSmallIntegerField(null=True)
-    request = models.TextField(blank=True, help_text="what stands behind `perf:`")
-    mbox = models.BinaryField(help_text="what perfweb.builds.patches reads of it")
+    request = models.TextField(blank=True, help_text="the text after `perf:`")
+    mbox = models.BinaryField(help_text="the input of perfweb.builds.patches")
     problem = models.TextField(blank=True)
 
     class Meta:

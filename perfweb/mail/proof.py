@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signer of a mail, from the Authentication-Results of the service's own mail server (RFC 8601).
 
-Any sender can write such a header. The server must remove foreign headers with its own name. In case one stays, only
-the topmost one about DKIM counts, because a server adds headers above those that it received.
+Any sender can write such a header. The server must remove foreign headers with its own name. If one is left, only the
+topmost one about DKIM counts, because a server adds its headers above the received ones.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-# A string that is not closed extends to the end, so that no character is looked at for a second string.
+# An unclosed string extends to the end, so that no character is scanned twice.
 _QUOTED = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _TOKEN = re.compile(rf'{_QUOTED}|[;=]|[^\s;="]+', re.DOTALL)
 _PIECE = re.compile(rf"{_QUOTED}|\\.|.", re.DOTALL)
@@ -17,7 +17,9 @@ _DOMAIN = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.ASCII)
 
 
 def signers(headers: Sequence[str], server: str) -> frozenset[str]:
-    """The domains whose DKIM signature `server` found good; `headers` are the Authentication-Results, topmost first."""
+    """Return the domains whose DKIM signature `server` verified; `headers` are the Authentication-Results, topmost
+    first.
+    """
     for header in headers:
         statements = list(_statements(header))
         if not server or not statements or [word.lower() for word in statements[0][:1]] != [server.lower()]:
@@ -29,7 +31,7 @@ def signers(headers: Sequence[str], server: str) -> frozenset[str]:
 
 
 def _passed(statement: Sequence[str]) -> Iterator[str]:
-    """The domain of `dkim=pass header.d=example.org`, or of `header.i=@example.org` where that is all."""
+    """Return the domain of `dkim=pass header.d=example.org`, or of `header.i=@example.org` without the former."""
     if [word.lower() for word in statement[1:3]] != ["=", "pass"]:
         return
     said = {
@@ -43,7 +45,7 @@ def _passed(statement: Sequence[str]) -> Iterator[str]:
 
 
 def _statements(header: str) -> Iterator[list[str]]:
-    """The words of what stands between semicolons; a quoted string is one of them.  Nothing of a broken header."""
+    """Split at semicolons into words, with a quoted string as one word. A malformed header has none."""
     words, statements = list[str](), list[list[str]]()
     for found in _TOKEN.findall(_without_comments(header)):
         if found == ";":
@@ -55,12 +57,12 @@ def _statements(header: str) -> Iterator[list[str]]:
 
 
 def _without_comments(text: str) -> str:
-    """A header without what stands in parentheses, which nest; nothing of one where something is not closed."""
+    """Return a header without its comments in parentheses, which nest; empty if one is not closed."""
     kept, depth, place = list[str](), 0, 0
     while place < len(text):
         sign = _PIECE.match(text, place)[0]  # type: ignore[index]
         if depth and sign[0] == '"':
-            sign = sign[0]  # which means nothing in a comment
+            sign = sign[0]  # quotes have no meaning in a comment
         place += len(sign)
         if not depth and sign[0] == '"' and _STRING.fullmatch(sign) is None:
             return ""

@@ -11,13 +11,13 @@ from perfweb.submissions.commands import RequestError, Verb, parse
 
 
 def obey(series: Series, reply: Posting, words: str) -> None:
-    """Does it, and answers the reply; a second time does nothing."""
+    """Executes the request, and answers the reply; a second call does nothing."""
     known = hashlib.sha256(reply.message_id.encode()).hexdigest()[:16]
     answer(series, reply, f"reply-{known}", _said(series, words))
 
 
 def explain(message: Message, *, known: bool) -> None:
-    """Answers a request that is about no series of its sender; `known` says that the sender has an account."""
+    """Answers a request about no series of its sender; `known` means that the sender has an account."""
     try:
         helps = parse(message.request).verb == Verb.HELP
     except RequestError:

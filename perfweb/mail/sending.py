@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers on their way: each is posted to the outbox once for an occasion, and sent by SMTP.
+"""Outgoing mail: each response is queued once for an occasion, and sent by SMTP.
 
-A mail that was taken and not yet marked as sent when the power went is sent twice, with the same Message-ID.
+A mail that was sent, but not marked as sent before a power failure, is sent twice, with the same Message-ID.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ AWAY = (
 
 
 def answered(series: Series, occasion: str) -> bool:
-    """Whether there is an answer already."""
+    """Return whether there is a response already."""
     return Letter.objects.filter(channel=CHANNEL, key=_key(series, occasion)).exists()
 
 
 def list_told(series: Series) -> bool:
-    """Whether an answer went to the list, which gets one result."""
+    """Return whether a response went to the list, which gets one result."""
     answers = Letter.objects.filter(channel=CHANNEL, key__startswith=_key(series, ""))
     return answers.exclude(content__cc=[]).exists()
 
@@ -52,7 +52,7 @@ def answer_mail(message: Message, text: str) -> None:
 def _post(
     key: str, occasion: str, to: Sequence[str], subject: str, thread: Sequence[str], text: str, cc: Sequence[str] = ()
 ) -> None:
-    """Put an answer to the last mail of a thread, given by Message-IDs, into the outbox."""
+    """Queue a response to the last mail of a thread, given by Message-IDs."""
     content = {
         "occasion": occasion,
         "to": list(to),
@@ -96,7 +96,7 @@ def send(letter: Letter) -> str:
 
 
 def _is_refused(error: smtplib.SMTPException) -> bool:
-    """Whether the server refuses this mail or all its recipients for ever (RFC 5321, 4.2.1)."""
+    """Return whether the server refuses this mail or all its recipients permanently (RFC 5321, 4.2.1)."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return all(code >= 500 for code, _ in error.recipients.values())
     return isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= 500

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Handling of a series: submitted when it is complete, and answered when it is measured or cannot be.
+"""Handling of a series: submitted when it is complete, and answered when it is measured or fails.
 
-`attend` does all that is due, and may be called at any time by any number of processes.
+`attend` does all due steps, and may be called at any time by any number of processes.
 """
 
 import logging
@@ -28,7 +28,7 @@ from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 
 UNKNOWN_SENDERS = "unknown-senders"
-"""The account that has the patches of people who are not proven to have one."""
+"""The account of patches by senders without a proven account."""
 PATIENCE = timedelta(minutes=30)
 """Time after the last mail of a series before a missing one is reported."""
 KEPT = timedelta(days=7)
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 def attend(now: datetime | None = None) -> None:
-    """Submits what is whole, and answers what is over, once more where it was measured again."""
+    """Submits complete series, and answers finished ones, again if they were measured again."""
     now = now or timezone.now()
     gathering = Series.objects.filter(state=SeriesState.GATHERING)
     asking = Posting.objects.exclude(request="").values("series")
@@ -54,8 +54,8 @@ def attend(now: datetime | None = None) -> None:
 
 
 def forget(now: datetime | None = None) -> int:
-    """Forgets the patches of mails whose series was over long ago; returns of how many. That they came is kept, so that
-    none comes again.
+    """Deletes the patches of mails of long finished series; returns their number. The mails are kept, so that none is
+    accepted again.
     """
     old = (now or timezone.now()) - timedelta(days=settings.MESSAGES_KEPT_DAYS)
     over = Series.objects.filter(state=SeriesState.OVER, changed__lt=old)
@@ -63,7 +63,7 @@ def forget(now: datetime | None = None) -> int:
 
 
 def _each(chosen: QuerySet[Series], step: Callable[[Series], None]) -> None:
-    """Takes a step with each series, except with those that another process has in hand."""
+    """Calls a step for each series, except those that another process has locked."""
 
     @transaction.atomic
     def locked(key: int) -> None:
@@ -96,7 +96,7 @@ def _gathered(series: Series, now: datetime) -> None:
         _submit(series, postings, asking, request)
     except RequestError as error:
         _over(series, asking, answers.problem(str(error)))
-    except NotNowError as error:  # the next call does it
+    except NotNowError as error:  # the next call will do it
         log.warning("%s: %s", series, error)
 
 
@@ -116,12 +116,12 @@ def _submitted(series: Series) -> None:
 
 
 def _asking(series: Series) -> Posting | None:
-    """The mail with the request."""
+    """Return the mail with the request."""
     return series.postings.exclude(request="").defer("mbox").first()
 
 
 def _request(postings: Sequence[Posting]) -> Request:
-    """The request in the mails of a series.  Raises RequestError, also for a mail that cannot be used."""
+    """Return the request in the mails of a series. Raises RequestError, also for an invalid mail."""
     if problem := next((posting.problem for posting in postings if posting.problem), ""):
         raise RequestError(problem)
     asked = {posting.request for posting in postings if posting.request}
@@ -137,7 +137,7 @@ def _missing(series: Series, postings: Sequence[Posting]) -> list[int]:
 
 
 def _submit(series: Series, postings: Sequence[Posting], asking: Posting, request: Request) -> None:
-    """Makes a submission for each combination of knobs, or returns why there is none."""
+    """Make a submission for each combination of knobs, or return why there is none."""
     actor, problems = _actor(series), list[str]()
     series.trailer = request.trailer
     mbox = b"".join(bytes(posting.mbox) for posting in postings)
@@ -177,7 +177,9 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
 
 
 def _newer(series: Series, postings: Sequence[Posting], now: datetime) -> Posting | None:
-    """The first mail of a newer version that came not long before this one, because mail may overtake mail."""
+    """Return the first mail of a newer version that came shortly before this one, because mails can overtake each
+    other.
+    """
     newer = _of_sender(series).filter(version__gt=series.version, changed__gt=now - KEPT)
     return _related(newer, postings).order_by("-series__version", "number").first()
 
@@ -187,14 +189,14 @@ def _of_sender(series: Series) -> QuerySet[Series]:
 
 
 def _related(among: QuerySet[Series], postings: Sequence[Posting]) -> QuerySet[Posting]:
-    """The mails of other series that are in the thread of these, or have the title of one of them."""
+    """Return the mails of other series in the same thread, or with the title of one of these mails."""
     thread = [key for posting in postings for key in posting.related]
     titles = [posting.title for posting in postings]
     return Posting.objects.filter(Q(related__overlap=thread) | Q(title__in=titles), series__in=among)
 
 
 def cancel(series: Series, submission: Submission) -> None:
-    """Ends a submission that is this series' alone, as far as its sender may."""
+    """End a submission of this series only, as far as its sender is permitted to."""
     actor = _actor(series)
     if submission.author != actor.user or submission.series.count() > 1:
         return
@@ -236,9 +238,9 @@ def _testbed() -> str:
 
 
 def answer(series: Series, posting: Posting, occasion: str, text: str, *, public: bool = False) -> None:
-    """Answer, but not too often to an address without an account, which may be forged.
+    """Answer, but with a limit for addresses without an account, which may be forged.
 
-    Mails with a forged From spend a limit of their own, and leave that of the proven sender alone.
+    Mails with a forged From use a separate limit, and not that of the proven sender.
     """
     if sending.answered(series, occasion):
         return
@@ -248,10 +250,10 @@ def answer(series: Series, posting: Posting, occasion: str, text: str, *, public
 
 
 def may_answer(reply_to: Sequence[str], sender: str, *, proven: bool, known: bool) -> bool:
-    """Count an answer, unless it goes to the address of an account alone; False if an address has had too many.
+    """Count a response, unless it goes only to an account's address; False if an address has had too many.
 
-    `known` means that `sender` is that address. Addresses in Reply-To have a limit of their own, also in mails of
-    accounts, because they may be those of other people.
+    `known` means that `sender` is that address. Addresses in Reply-To have their own limit, also in mails of accounts,
+    because they may belong to other users.
     """
     named = [f"reply-to {address}" for address in reply_to if address != sender]
     own = [] if known else [f"{'proven' if proven else 'unproven'} {sender}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Celery's tasks that look after series; they run again and again, so that nothing depends on a single call."""
+"""Celery's periodic tasks for series."""
 
 from celery import shared_task
 from django.conf import settings
@@ -9,12 +9,12 @@ from perfweb.mail import series
 
 @shared_task
 def attend() -> None:
-    """Submit what is whole, and answer what is over."""
+    """Submit complete series, and answer finished ones."""
     if settings.MAIL_ADDRESS:
         series.attend()
 
 
 @shared_task
 def forget() -> None:
-    """Forget what was sent long ago."""
+    """Delete old patches."""
     series.forget()

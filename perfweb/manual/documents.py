@@ -33,7 +33,7 @@ OUTSIDE = {
     "stack/tests/packetdrill.md": "reference/packetdrill",
     "playbooks/README.md": "reference/playbooks",
 }
-"""Documents that stand beside the code which they describe, and their names here."""
+"""Documents beside the code that they describe, with their names on the site."""
 
 MOVED = {"howto/operators": "howto/install", "howto/users": "howto/browse"}
 """Former names of documents; their addresses redirect."""
@@ -86,7 +86,7 @@ class Document:
 
 @cache
 def documents() -> dict[str, Document]:
-    """Return all documents by name, those of a kind together, in the order of KINDS."""
+    """Return all documents by name, grouped by kind in the order of KINDS."""
     root: Path = settings.BASE_DIR
     names = {str(path.relative_to(root)): "" for path in sorted((root / "docs").rglob("*.md"))}
     names = {file: file.removeprefix("docs/").removesuffix(".md") for file in names} | OUTSIDE
@@ -107,7 +107,7 @@ def by_file() -> dict[str, str]:
 
 
 def _normalised(file: str, link: str) -> str:
-    """Return the file that a relative link in another file leads to."""
+    """Return the target file of a relative link in another file."""
     parts: list[str] = []
     for part in (Path(file).parent / link).parts:
         if part == "..":

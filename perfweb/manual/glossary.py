@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The terms of docs/glossary.md, and the links from the first use of each on a page to its definition.
 
-The pass reads headings and column heads of finished HTML, up to the first tag inside each.  Row heads and
-links are left alone, because they hold names that users gave.
+It scans headings and column heads of finished HTML, up to the first tag inside each. Row heads and links are left
+alone, because they hold names that users gave.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from perfweb.manual.documents import documents
 
 NAME = "glossary"
 LONGEST_TERM = 3
-"""Words of the longest term."""
+"""Max number of words of a term."""
 
 _PLACE = re.compile(r"<(?:h[23]|th|dt)(?:>| [^<>]*>)[^<>]+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9/-]*")
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9/-]*")
 
 @dataclass(frozen=True)
 class Term:
-    """A term: `name` is its first spelling, which its anchor has."""
+    """A term: `name` is its first spelling, which is its anchor."""
 
     name: str
     anchor: str
@@ -77,7 +77,7 @@ def _link_terms(text: str, seen: set[Term]) -> str:
 
 
 def _find(text: str) -> Term | None:
-    """Return the term that a text is, in the singular or the plural."""
+    """Return the term of a text in the singular or the plural."""
     known, key = terms(), text.lower()
     return known.get(key) or (known.get(key[:-1]) if key.endswith("s") else None)
 

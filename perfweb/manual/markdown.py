@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Markdown to HTML by markdown-it-py: CommonMark and tables, with anchors as GitHub makes them.  HTML is escaped."""
+"""Markdown to HTML by markdown-it-py: CommonMark and tables, with GitHub's anchors. HTML is escaped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Target:
-    """What a link leads to; `title` is that of a document, else empty."""
+    """The target of a link; `title` is that of a document, else empty."""
 
     address: str
     title: str = ""
@@ -136,7 +136,7 @@ def _code(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _e
 
 
 def _pairs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    """Yield each opening token whose content is inline, with that content."""
+    """Yield each opening token of a block with inline content, and that content."""
     for opened, inline in pairwise(tokens):
         if inline.type == "inline":
             yield opened, inline
@@ -173,7 +173,7 @@ def _items(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 
 def _bold(inline: Token) -> str:
-    """Return the bold text with which a line begins."""
+    """Return the bold text at the beginning of a line."""
     children = [child for child in inline.children or [] if child.type != "text" or child.content]
     if len(children) > 2 and children[0].type == "strong_open":
         return children[1].content

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The order of an experiment: which variant boots when, and what is measured on that boot.
+"""The order of an experiment: the sequence of boots, and the measurements on each.
 
-One boot serves one (variant, topology, server program), because a booted stack is one process.  All boots of one
-(topology, server) follow each other, so that what is compared lies close together in time; within them the variants
-alternate A B B A, which cancels any drift that is linear in time, or each block of one boot of every variant is
-shuffled by the recorded seed: randomised complete blocks.  A sentinel boots before, between and after them.
+One boot serves one (variant, topology, server program), because a booted stack is one process. All boots of one
+(topology, server) are consecutive, so that compared boots are close in time. Within them the variants alternate A B B
+A, which cancels any drift that is linear in time. Or each block of one boot of every variant is shuffled by the
+recorded seed: randomised complete blocks. A sentinel boots before, between and after them.
 """
 
 import random
@@ -29,7 +29,7 @@ class PlannedMeasurement:
 class PlannedBoot:
     """The boot at `position` in the run's order; a `block` has one boot of each variant, close together in time.
 
-    A boot of the `sentinel` belongs to no block and has the number of the one that it stands before, or at the end of.
+    A boot of the `sentinel` belongs to no block and has the number of the block that it precedes, or of the last.
     """
 
     position: int
@@ -47,7 +47,7 @@ class PlannedBoot:
 
 
 def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
-    """All boots of `plan` in order; the same seed gives the same order."""
+    """Return all boots of `plan` in order; the same seed gives the same order."""
     rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
     groups: dict[tuple[str, str], list[Test]] = {}
     for test in plan.tests:
@@ -57,7 +57,7 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
 
 
 def _blocks(plan: PlanSpec, tests: Sequence[Test], rng: random.Random) -> list[PlannedBoot]:
-    """The boots of one group, block by block; they get their positions when all groups are there."""
+    """Return the boots of one group, block by block, without positions, which depend on all groups."""
     names = [variant.name for variant in plan.variants]
     topology, server = tests[0].topology, tests[0].server
     boots: list[PlannedBoot] = []
@@ -70,7 +70,7 @@ def _blocks(plan: PlanSpec, tests: Sequence[Test], rng: random.Random) -> list[P
 
 
 def _watched(plan: PlanSpec, boots: Sequence[PlannedBoot]) -> list[PlannedBoot]:
-    """The boots of one group with those of the sentinel before, among and after them."""
+    """Return the boots of one group with those of the sentinel before, among and after them."""
     sentinel = plan.sentinel
     if sentinel is None:
         return list(boots)
@@ -83,7 +83,7 @@ def _watched(plan: PlanSpec, boots: Sequence[PlannedBoot]) -> list[PlannedBoot]:
 
 
 def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:
-    """Seconds that `boots` take in a plan with samples of `seconds` seconds."""
+    """Return the seconds that `boots` take in a plan with samples of `seconds` seconds."""
     measuring = sum(
         costs.measuring(planned.samples + planned.discard, seconds * planned.test.measure.times)
         for boot in boots
@@ -93,7 +93,7 @@ def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:
 
 
 def _share(total: int, parts: int, index: int) -> int:
-    """`total` dealt out over `parts`; the first ones get what does not divide evenly."""
+    """Distribute `total` over `parts`; the first ones get the remainder."""
     return total // parts + (1 if index < total % parts else 0)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A measurement as the host and the tool delivered it: from the play through the spool to `record.measurement`.
 
-The spool has it as JSON, so what another version of this program has written is read, too.
+The spool stores it as JSON, so files of other versions of this program must be readable, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from django.utils import timezone
 
 LATEST = 253402300799.0
-"""The end of the year 9999, in seconds since 1970: datetime ends there."""
+"""The end of the year 9999, in seconds since 1970, which is datetime's max."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,8 @@ class RawSample:
     """One call of a tool, as the module `measure` reports it.
 
     `rc` is the exit status, negative for the number of a signal; `started` is in seconds since 1970; `refused` counts
-    how often a busy server had refused before; `gauges` are by the names in gauges.UNITS; `void` is the reason why
-    the sample is void.  `malformed` is the JSON of what a host sent instead of a sample; the other fields
-    are then empty.
+    refusals by a busy server before; `gauges` are by the names in gauges.UNITS; `void` is the reason why the sample is
+    void. `malformed` is the JSON of an invalid sample; the other fields are then empty.
     """
 
     rc: int = 0
@@ -42,7 +41,7 @@ class RawSample:
 
     @classmethod
     def read(cls, sent: object) -> RawSample:
-        """Check what a host sent.  Never raises: what is no sample becomes a malformed one."""
+        """Check a sample from a host. Never raises: an invalid sample becomes a malformed one."""
         names = {one.name for one in fields(cls)}
         known = {name: value for name, value in sent.items() if name in names} if isinstance(sent, dict) else {}
         if known.keys() >= {"rc", "stdout", "stderr", "started", "seconds", "timed_out"}:
@@ -93,7 +92,7 @@ class RawMeasurement:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> RawMeasurement:
-        """Return the measurement of a JSON object.  Raises KeyError, TypeError or ValueError where it is none."""
+        """Return the measurement of a JSON object. Raises KeyError, TypeError or ValueError for another object."""
         return cls(
             boot=int(document["boot"]),
             test=str(document["test"]),

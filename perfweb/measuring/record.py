@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes what a run does into the database.  Each function is one transaction and safe to repeat."""
+"""Writes the progress and results of a run into the database. Each function is one transaction and safe to repeat."""
 
 import hashlib
 import json
@@ -39,11 +39,11 @@ log = logging.getLogger(__name__)
 
 LONGEST_ARTEFACT = 8 * 1024 * 1024
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Bounds of a sample other than 0.  Statistics square and divide samples, and a double ends at 1.8e308."""
+"""Bounds of a nonzero sample. Statistics square and divide samples, and a double ends at 1.8e308."""
 
 
 def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """The facts by host name, as the play `prepare` gives them; those of an earlier try are replaced."""
+    """Store the facts by host name from the play `prepare`; they replace those of an earlier attempt."""
     for name, values in facts.items():
         role = values.get("group")
         if role in Role.values:
@@ -56,7 +56,7 @@ def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 def boot_started(
     run: Run, variant: Variant, planned: PlannedBoot, layout: int | None = None, seed: int | None = None
 ) -> Boot:
-    """A new attempt at the boot of a position."""
+    """Store a new attempt at the boot of a position."""
     position = planned.position
     earlier = Boot.objects.filter(run=run, position=position).count()
     return Boot.objects.create(
@@ -82,7 +82,7 @@ def boot_up(boot: Boot, outcome: Mapping[str, Any], effective: Mapping[str, str]
 def boot_ended(
     boot: Boot, state: BootState, error: str = "", log: str = "", consoles: Mapping[str, str] | None = None
 ) -> None:
-    """The end of a boot; `log` is all it printed, and replaces what was kept when it came up; `consoles` by host."""
+    """Store the end of a boot; `log` is its whole output, and replaces that of its start; `consoles` by host."""
     boot.state, boot.error, boot.ended = state, plain(error), timezone.now()
     boot.save()
     artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", log)
@@ -98,12 +98,12 @@ def counters(boot: Boot, views: Mapping[str, str]) -> None:
 
 @transaction.atomic
 def debugger(boot: Boot, said: str) -> None:
-    """The list of threads of a stack that seems to hang, from the stack or its host; replaces an earlier one."""
+    """Store the threads of a stack that seems to hang, from the stack or its host; replaces an earlier list."""
     artefact(boot, ArtefactKind.BOOT_LOG, "debugger.txt", said)
 
 
 def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: Measurement | None = None) -> None:
-    """Keeps a text of a boot; an empty one is not kept."""
+    """Store a text of a boot, unless it is empty."""
     if not text:
         return
     Artefact.objects.update_or_create(
@@ -114,13 +114,13 @@ def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: 
 
 
 def kept(text: str) -> dict[str, Any]:
-    """The fields of an artefact that keeps a text; a huge one is cut in the middle, with a note."""
+    """Return the fields of an artefact with a text; a huge one is cut in the middle, with a note."""
     content = _shortened(text.encode("utf-8", "replace"))
     return {"content": content, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def boot_folder(boot: Boot) -> str:
-    """The path of a boot's artefacts in the archive of its run."""
+    """Return the path of a boot's artefacts in the archive of its run."""
     again = f"-{boot.attempt}" if boot.attempt > 1 else ""
     return f"boots/{boot.position:03d}-{boot.variant.name}{again}"
 
@@ -135,13 +135,13 @@ def _shortened(content: bytes) -> bytes:
 
 @transaction.atomic
 def measurement(raw: RawMeasurement) -> Measurement:
-    """Reads the tool's output and keeps it with the samples; does nothing if that was done before.
+    """Parse the tool's output and store it with the samples; does nothing if that was done before.
 
-    A measurement comes from untrusted programs.  What cannot be read or stored is a failed measurement that keeps the
-    raw output.  Raises KeyError for an unknown test, Boot.DoesNotExist for a boot that was removed, and what Django
-    raises when the database does not answer.
+    A measurement comes from untrusted programs. An invalid one is stored as failed, with its raw output. Raises
+    KeyError for an unknown test, Boot.DoesNotExist for a deleted boot, and Django's errors when the database does not
+    answer.
     """
-    # Locked, so that two who empty the spool at the same time do not both find it missing.
+    # Locked, so that two processes that empty the spool at the same time do not both find it missing.
     boot = Boot.objects.select_for_update(of=("self",)).select_related("variant").get(pk=raw.boot)
     test = TESTS[raw.test]
     if done := Measurement.objects.filter(boot=boot, test=test.name).first():
@@ -196,7 +196,7 @@ def _measured(boot: Boot, test: Test, raw: RawMeasurement) -> Measurement:
 
 
 def _unstorable(boot: Boot, test: Test, raw: RawMeasurement, error: Exception) -> Measurement:
-    """A failed measurement of what does not fit the database, which is kept as it came."""
+    """Store a failed measurement, with the original data, for one that does not fit the database."""
     made = Measurement.objects.create(
         boot=boot, test=test.name, tool=test.measure.tool, metric=test.measure.metric, command="",
         state=MeasurementState.FAILED, reason=plain(f"the result cannot be stored: {error!r}"),
@@ -212,7 +212,7 @@ def _output_name(test: Test) -> str:
 
 
 def _failure(measure: Measure, sample: RawSample) -> str:
-    """Why a sample cannot have values, or an empty text."""
+    """Return why a sample cannot have values, or an empty text."""
     if sample.malformed:
         return f"its host sent what is no sample: {sample.malformed[:200]}"
     last = (sample.stderr.strip() or sample.stdout.strip()).rsplit("\n", 1)[-1][:200]
@@ -223,7 +223,7 @@ def _failure(measure: Measure, sample: RawSample) -> str:
 
 
 def _read(measure: Measure, sample: RawSample) -> tuple[list[tools.Value], str]:
-    """The values in one sample's output, or why there are none."""
+    """Return the values in one sample's output, or why there are none."""
     if failure := _failure(measure, sample):
         return [], failure
     try:
@@ -239,7 +239,7 @@ def _read(measure: Measure, sample: RawSample) -> tuple[list[tools.Value], str]:
 
 
 def _wrong(value: tools.Value) -> str:
-    """Why a value cannot be a sample, or an empty text."""
+    """Return why a value cannot be a sample, or an empty text."""
     if not math.isfinite(value.value) or (value.value and not SMALLEST <= abs(value.value) <= LARGEST):
         return f"{value.metric} {value.value:g}, which is out of range"
     for name in ("metric", "unit"):
@@ -250,7 +250,7 @@ def _wrong(value: tools.Value) -> str:
 
 
 def _interim(measure: Measure, sample: RawSample) -> tools.Interim:
-    """The throughput within a sample; none where that cannot be read, because no verdict rests on it."""
+    """Return the throughput within a sample; none if it cannot be parsed, because no verdict depends on it."""
     try:
         found = tools.interim(measure, sample.stdout)
     except Exception:
@@ -270,7 +270,7 @@ def _reason(problems: Sequence[str]) -> str:
 
 
 def _state(raw: RawMeasurement, problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:
-    """The state of a measurement, and the reason if it is not good."""
+    """Return the state of a measurement, and the reason if it is not good."""
     if failure := raw.reason or _reason(problems):
         return MeasurementState.FAILED, plain(failure)
     if too_many := too_many_void(voids, raw.discard):
@@ -279,7 +279,7 @@ def _state(raw: RawMeasurement, problems: Sequence[str], voids: Sequence[str]) -
 
 
 def too_many_void(voids: Sequence[str], discard: int = 0) -> str:
-    """Return why a whole measurement is void, which it is if more of its samples are void than count; else nothing.
+    """Return why a whole measurement is void, or an empty text: more of its samples are void than count.
 
     `voids` has the reason of each sample, and the first `discard` of them are warm-up.
     """
@@ -292,7 +292,7 @@ def too_many_void(voids: Sequence[str], discard: int = 0) -> str:
 
 
 def _shown(index: int, sample: RawSample, void: str) -> str:
-    """A sample's whole output below a line with its exit status, and gauges of possible disturbances."""
+    """Return a sample's whole output below a line with its exit status, and gauges of possible disturbances."""
     if sample.malformed:
         return f"== sample {index}: malformed\n{sample.malformed}\n"
     ended = "killed after its time" if sample.timed_out else f"status {sample.rc}"

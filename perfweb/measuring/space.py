@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Space on the disks of this machine: whether there is enough to measure, and which errors say that there is not."""
+"""Disk space of this machine: whether there is enough to measure, and which errors mean that there is not."""
 
 import errno
 import shutil
@@ -31,7 +31,7 @@ class Shortage:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an exception, or its cause, is that of a full disk or quota (errno(3))."""
+    """Return whether an exception, or its cause, means a full disk or quota (errno(3))."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in FULL:
@@ -47,14 +47,14 @@ def require() -> None:
 
 
 def shortages() -> list[Shortage]:
-    """The directories that runs write to on this machine and whose disks have less than RESERVE_MB free."""
+    """Return the directories that runs write to on this machine and whose disks have less than RESERVE_MB free."""
     needed = settings.RESERVE_MB
     found = ((path, shutil.disk_usage(path).free >> 20) for path in _places())
     return [Shortage(path, free, needed) for path, free in found if free < needed]
 
 
 def _places() -> Iterator[Path]:
-    """One directory of each disk, as far as they exist."""
+    """Return one existing directory of each disk."""
     seen = set()
     for wanted in (Path(settings.PERFWEB_VAR), source_store()):
         path = next(place for place in (wanted, *wanted.parents) if place.exists())

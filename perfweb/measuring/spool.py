@@ -25,12 +25,12 @@ def _root() -> Path:
 
 
 def _folder(run: Run) -> Path:
-    """Named by number and birth, for a database that was made anew counts from 1 again."""
+    """The directory of a run, named by number and creation time, because a new database counts from 1 again."""
     return _root() / f"{run.number}-{run.created.timestamp():.6f}"
 
 
 def put(run: Run, raw: RawMeasurement) -> Path:
-    """Writes a result of `run` so that it survives a crash of this machine; returns its file."""
+    """Store a result of `run` so that it survives a crash of this machine; return its file."""
     folder = _folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{raw.boot}-{raw.test.replace('/', '_')}.json"
@@ -46,7 +46,7 @@ def put(run: Run, raw: RawMeasurement) -> Path:
 
 
 def begin(run: Run, boot: int, planned: Iterable[RawMeasurement]) -> Path:
-    """A journal for a boot by its key, with its measurements as they are without samples; returns its file."""
+    """Make a journal for a boot by its key, with its measurements without samples; return its file."""
     path = _folder(run) / f"{boot}.told"
     path.parent.mkdir(parents=True, exist_ok=True)
     with _nothing_half(path):
@@ -56,13 +56,13 @@ def begin(run: Run, boot: int, planned: Iterable[RawMeasurement]) -> Path:
 
 
 def unfinished(run: Run) -> list[Path]:
-    """The journals of `run` whose worker did not come to the end of the boot."""
+    """Return the journals of `run` whose worker did not finish the boot."""
     return sorted(_folder(run).glob("*.told"))
 
 
 def salvaged(journal: Path) -> tuple[list[RawMeasurement], list[str]]:
-    """What was measured according to a journal, and its lines that cannot be read: after a crash of the machine a block
-    of a file may be lost.  The line that was being added when the worker died is neither.
+    """Return the measurements in a journal, and its unreadable lines: after a crash of the machine a block of a file
+    may be lost. The incomplete last line of a dead worker is neither.
     """
     lines = journal.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     begun = {test: RawMeasurement.read(document) for test, document in json.loads(lines[0]).items()} if lines else {}
@@ -83,46 +83,46 @@ def salvaged(journal: Path) -> tuple[list[RawMeasurement], list[str]]:
 
 
 def waiting(run: Run) -> list[Path]:
-    """The results of `run` that nobody has taken out yet."""
+    """Return the results of `run` in the spool."""
     return sorted(_folder(run).glob("*.json"))
 
 
 def read(path: Path) -> RawMeasurement:
-    """What was put there.  Raises KeyError, TypeError or ValueError where it is no measurement."""
+    """Read a result. Raises KeyError, TypeError or ValueError if it is not a measurement."""
     return RawMeasurement.read(json.loads(path.read_text(encoding="utf-8")))
 
 
 def remove(path: Path) -> None:
-    """Takes out a result that is in the database now, or a journal that nobody needs any more."""
+    """Remove a result that is in the database now, or a journal that is not needed any more."""
     path.unlink(missing_ok=True)
 
 
 def set_aside(path: Path) -> Path:
-    """Takes out a result that cannot be stored, but keeps it beside the others; returns its file."""
+    """Set a result aside that cannot be stored; return its file."""
     return path.rename(path.with_name(f"{path.name}{_UNREAD}"))
 
 
 def aside() -> list[Path]:
-    """All results on this machine that could not be stored, those of older versions of this program included."""
+    """Return all results on this machine that could not be stored, with those of older versions of this program."""
     return sorted(_root().glob(f"*/*{_UNREAD}"))
 
 
 def run_numbers(paths: Iterable[Path]) -> set[int]:
-    """The runs that files of the spool are of; a directory without the number of a run is left out."""
+    """Return the runs with files in the spool; a directory without the number of a run is left out."""
     names = {path.parent.name.partition("-")[0] for path in paths}
     return {int(name) for name in names if name.isascii() and name.isdigit()}
 
 
 def put_back(path: Path) -> Path:
-    """Makes a result that was set aside one that waits again; returns its file."""
+    """Queue a result again that was set aside; return its file."""
     name = path.name.removesuffix(_UNREAD)
-    # An older version removed the ending: a journal was named by the key of its boot alone.
+    # An older version removed the suffix: a journal was named by the key of its boot alone.
     return path.rename(path.with_name(name if "." in name else f"{name}{'.told' if name.isdigit() else '.json'}"))
 
 
 @contextmanager
 def _nothing_half(path: Path) -> Iterator[None]:
-    """Removes a file that could not be written to its end, as on a full disk."""
+    """Remove an incomplete file, for example after a full disk."""
     try:
         yield
     except OSError:
@@ -131,7 +131,7 @@ def _nothing_half(path: Path) -> Iterator[None]:
 
 
 def _sync(folder: Path) -> None:
-    """Has the entries of a folder on disk: of a file that was synced alone not even its name may survive."""
+    """Sync the entries of a folder: without it even the name of a synced file can be lost."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stores in the database what lies in the spool of this machine after a worker or the database died."""
+"""Stores the spool of this machine in the database after a worker or the database died."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from perfweb.runs.models import Run
 
 log = logging.getLogger(__name__)
 AWAY = (OperationalError, InterfaceError)
-"""The database does not answer: nothing is wrong with what was to be stored."""
+"""The database does not answer, so the failure is not one of the result."""
 REPLAY = faults.Task("replay the spool", "make room on the disk of its machine, then manage.py spool retry there")
 UNREADABLE = faults.Task("read from the spool", "it is tried again; check the disk of the machine")
 SPOOL = faults.Task(
@@ -26,7 +26,7 @@ def replay(run: Run) -> None:
     """Store the measurements of `run` that are in the spool.
 
     A file that cannot be read or stored, such as one of another version of this program, is set aside, and the others
-    are stored.  Raises OSError where this machine has no room for the results of a journal.
+    are stored. Raises OSError without disk space for the results of a journal.
     """
     for journal in spool.unfinished(run):
         _store(journal, lambda journal=journal: _salvage(run, journal))  # type: ignore[misc]
@@ -59,7 +59,7 @@ def _save(run: Run, path: Path) -> None:
 
 
 def _salvage(run: Run, journal: Path) -> None:
-    """Turn a journal into results, that of the measurement under way included."""
+    """Turn a journal into results, with the interrupted measurement."""
     salvaged, damaged = spool.salvaged(journal)
     for raw in salvaged:
         spool.put(run, raw)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Back-ups: a directory with a dump of the database, the sources of runs that wait, and a manifest that proves both.
+"""Back-ups: a directory with a database dump, the sources of queued runs, and a manifest that verifies both.
 
-All results, texts and decisions of users are in the database.  docs/howto/backup.md lists what is not in it, and why.
+All results, texts and decisions of users are in the database. docs/howto/backup.md lists what is not included, and why.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ DUMP, MANIFEST, SOURCES = "database.dump", "manifest.json", "sources"
 
 
 class BackupError(Exception):
-    """It cannot be backed up, or restored; the message has the reason and what to do.  Nothing half done is left."""
+    """The back-up or restore failed; the message has the reason and what to do. No partial result is left."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a back-up: the migrations of its database as "app.name", the rows of each table, and the SHA-256 of
-    each file by its path.  `missing` are packed sources that could not be copied, each with the reason.
+    """The contents of a back-up: the migrations of its database as "app.name", the rows of each table, and the SHA-256
+    of each file by its path. `missing` are packed sources that could not be copied, each with the reason.
     """
 
     format: int
@@ -55,9 +55,9 @@ class Manifest:
 
 
 def backup(target: Path) -> Manifest:
-    """Back up into a directory that is not there yet.  Raises BackupError.
+    """Back up into a directory that does not exist yet. Raises BackupError.
 
-    The service may go on meanwhile: rows are counted and dumped as of one moment.
+    The service may continue meanwhile: rows are counted and dumped in one snapshot.
     """
     if target.exists():
         raise BackupError(f"{target} is there already: name a new directory")
@@ -76,9 +76,9 @@ def backup(target: Path) -> Manifest:
 
 
 def restore(source: Path) -> Manifest:
-    """Restore a back-up into the database of the settings, which must hold no tables yet.  Raises BackupError.
+    """Restore a back-up into the database of the settings, which must not have tables yet. Raises BackupError.
 
-    The database is filled in one transaction, and last: packed sources without their runs do no harm.  Nothing is
+    The database is filled last, in one transaction, because packed sources without their runs do no harm. Nothing is
     written into the back-up.
     """
     manifest = read_manifest(source)
@@ -94,7 +94,7 @@ def restore(source: Path) -> Manifest:
 
 
 def read_manifest(source: Path) -> Manifest:
-    """The manifest of a back-up.  Raises BackupError."""
+    """Read the manifest of a back-up. Raises BackupError."""
     try:
         told: dict[str, Any] = read_json((source / MANIFEST).read_text(encoding="utf-8"))
         if told.get("format") != FORMAT:
@@ -130,7 +130,7 @@ def _written(folder: Path) -> Manifest:
 
 
 def _copy_sources(paths: Sequence[Path], folder: Path) -> list[str]:
-    """Copy packed sources; returns which failed and why.  Raises OSError where the back-up has no room."""
+    """Copy packed sources; return the failed ones with the reasons. Raises OSError without space in the back-up."""
     missing = []
     for path in paths:
         try:
@@ -144,7 +144,7 @@ def _copy_sources(paths: Sequence[Path], folder: Path) -> list[str]:
 
 @contextmanager
 def _snapshot() -> Iterator[str]:
-    """A moment of the database that other connections can see, too: PostgreSQL, “Snapshot Synchronization”."""
+    """A snapshot of the database that other connections can use: PostgreSQL, “Snapshot Synchronization”."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
@@ -178,7 +178,7 @@ def _pg_restore(dump: Path) -> None:
 
 
 def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str:
-    """The output of a program of PostgreSQL.  Raises BackupError."""
+    """Return the output of a program of PostgreSQL. Raises BackupError."""
     told = connection.settings_dict
     environment = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
     values = {name: str(told[key]) for name, key in environment.items() if told[key]} if connected else {}
@@ -214,7 +214,7 @@ def _check_migrations(manifest: Manifest) -> None:
 
 
 def _check_server(manifest: Manifest) -> None:
-    """A dump of a newer server may say what an older one does not understand, or understands otherwise."""
+    """Refuse a dump of a newer server, because an older one may not understand it, or understand it differently."""
     told = re.match(r"PostgreSQL (\d+)", manifest.server)
     if told is None:
         raise BackupError(f"{MANIFEST} names no version of PostgreSQL but {manifest.server!r}")
@@ -276,7 +276,7 @@ def _check_files(source: Path, manifest: Manifest) -> None:
 
 
 def _sources_of_waiting_runs() -> list[Path]:
-    """Packed sources that a run may still be built from."""
+    """Return the packed sources of unfinished runs."""
     waiting = Variant.objects.exclude(run__state__in=FINAL_STATES).filter(build__isnull=False)
     digests = waiting.order_by().values_list("build__source_sha256", flat=True).distinct()
     return [path for path in (archive_path(source_store(), digest) for digest in digests) if path.exists()]
@@ -293,7 +293,7 @@ def _server_version() -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """All of it or nothing: packed sources that are there count as whole."""
+    """Copy a packed source completely or not at all, because existing ones count as complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The invariants in production: each contradiction in the database is shown as a fault until it is gone."""
+"""Checks the invariants in production: each violation in the database is a fault until it is gone."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ LOOK = faults.Task("check an invariant", "it is tried again; manage.py check_inv
 
 
 def look(checks: Iterable[Check]) -> None:
-    """Keep what contradicts itself by each of some checks, and clear what does no longer."""
+    """Store the violations found by some checks, and clear those that are gone."""
     for check in checks:
         task = faults.Task(PREFIX + check.__name__.strip("_").replace("_", " "), ADVICE, lasting=True)
         found = list[str]()
@@ -26,5 +26,5 @@ def look(checks: Iterable[Check]) -> None:
 
 
 def count() -> int:
-    """The number of known contradictions."""
+    """Return the number of known violations."""
     return Fault.objects.filter(task__startswith=PREFIX).count()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the parts of the service work: the database, Redis, both kinds of workers, and beat.
+"""Health of the service's parts: the database, Redis, both kinds of workers, and beat.
 
 The response is public and names the part that is down; the log has the error, with names of hosts and users.
 """
@@ -31,38 +31,40 @@ OK = "ok"
 AWAY = "does not answer"
 FULL = "its disk is full: results wait and nothing is stored until there is room; remove files on PostgreSQL's disk"
 PING_SECONDS = 1.0
-"""Time-out of workers; also the time of a check."""
+"""Time-out of workers; also the duration of a check."""
 KEPT_SECONDS = 5.0
 """Seconds that a result is cached, so that frequent requests do not query the workers more often."""
 BEAT = "perfweb:beat"
-"""The key of Redis with the time when beat has called last, written by the worker for messages."""
+"""The Redis key with the time of beat's last call, written by the worker for messages."""
 BEAT_SECONDS = 60
 SORTED_ROWS = 5000
-"""Rows that PostgreSQL sorts in 64 kB of memory, so that it writes a temporary file: reading works on a full disk."""
+"""Rows that PostgreSQL sorts in 64 kB of memory, so that it writes a temporary file: a full disk does not fail
+reads.
+"""
 BLOCK = 4096
-"""Bytes that are written to see that the disk takes any."""
+"""Bytes written to check that the disk accepts them."""
 RUNS, MESSAGES = "workers for runs", "worker for messages"
 FAULTS, DISK = "faults", "disk"
 NOTES = frozenset({FAULTS})
-"""Parts that do not make the service unhealthy: it goes on without the items that have faults."""
+"""Parts that do not make the service unhealthy, because it continues without the items that have faults."""
 SHOWN_FAULTS = 10
 _KEPT = "perfweb:health"
 _looking = Lock()
 
 
 def beaten() -> None:
-    """Note that beat has called: its tasks come every ten seconds."""
+    """Store the time of beat's call, which it makes every ten seconds."""
     client().set(BEAT, f"{time.time():.0f}")
 
 
 def beat_age() -> float | None:
-    """Seconds since beat has called, or None if it never has.  Raises redis.RedisError."""
+    """Return seconds since beat's last call, or None if there was none. Raises redis.RedisError."""
     last = client().get(BEAT)
     return max(time.time() - float(str(last)), 0.0) if last else None
 
 
 def answer() -> dict[str, str]:
-    """The parts as of now, or of at most KEPT_SECONDS ago; concurrent requests share one check.
+    """Return the parts as of now, or of at most KEPT_SECONDS ago; concurrent requests share one check.
 
     Kept in the process and not in Redis, which may be down.
     """
@@ -75,7 +77,7 @@ def answer() -> dict[str, str]:
 
 
 def parts() -> dict[str, str]:
-    """Each part with OK, or with what is wrong and where to look.  Takes PING_SECONDS."""
+    """Return each part with OK, or with the problem and where to look. Takes PING_SECONDS."""
     found = {"database": _database(), DISK: _disk()}
     known = _labs() if found["database"] == OK else []
     if found["database"] == OK:
@@ -99,7 +101,7 @@ def parts() -> dict[str, str]:
 
 
 def beat_says(age: float | None, *, messenger: bool) -> str:
-    """The state of beat by the age of its last call, which the worker for messages handles."""
+    """Return the state of beat by the age of its last call, which the worker for messages handles."""
     if age is not None and age < BEAT_SECONDS:
         return OK
     if not messenger:
@@ -119,13 +121,13 @@ def _database() -> str:
 
 
 def _disk() -> str:
-    """Whether the disks of this machine have the space that runs need, and which has not."""
+    """Check the disks of this machine for the space that runs need."""
     found = "; ".join(map(str, space.shortages()))
     return f"{found}: runs pause until there is room; remove files there" if found else _writable()
 
 
 def _writable() -> str:
-    """Whether PERFWEB_VAR takes a file."""
+    """Check that a file can be written in PERFWEB_VAR."""
     try:
         with TemporaryFile(dir=settings.PERFWEB_VAR) as file:
             file.write(bytes(BLOCK))
@@ -156,13 +158,13 @@ def _labs() -> list[str]:
 
 
 def _lab(lab: str, names: Iterable[str]) -> str:
-    """What the names of the workers that answer say of a lab's: they are called after their queue."""
+    """Check a lab's worker by the names of the workers that answer: they are named after their queue."""
     if any(name.startswith(f"{queue_of(lab)}@") for name in names):
         return OK
     return f"none called {queue_of(lab)}@HOST answers: nothing is measured there"
 
 
 def _workers() -> set[str]:
-    """The names of the workers that answer."""
+    """Return the names of the workers that answer."""
     answers = current_app.control.ping(timeout=PING_SECONDS) or []
     return {name for told in answers for name in told}

@@ -26,7 +26,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 def exposition() -> bytes:
-    """All gauges as Prometheus reads them: eleven queries and one of Redis, whatever there is."""
+    """Return all gauges in Prometheus' format: eleven queries and one of Redis, whatever the amount of data."""
     return generate_latest(_REGISTRY)
 
 
@@ -86,7 +86,7 @@ def _open(rows: QuerySet[Lease] | QuerySet[Outage]) -> int:
 
 
 def _beat() -> float | None:
-    """None while Redis is away or before the first call: there is no number then, and 0 would be a good one."""
+    """Return None without Redis or before the first call, because 0 would be a good value."""
     try:
         return health.beat_age()
     except redis.RedisError:
@@ -99,7 +99,7 @@ def _letters() -> tuple[int, int]:
 
 
 def _rows(*models: type[Sample | Boot | Artefact]) -> dict[str, float]:
-    """Estimates from the last ANALYZE: counting tens of millions of samples takes seconds."""
+    """Return estimates of the last ANALYZE, because counting tens of millions of samples takes seconds."""
     tables = [model._meta.db_table for model in models]
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname, greatest(reltuples, 0) FROM pg_class WHERE relname = ANY(%s)", [tables])

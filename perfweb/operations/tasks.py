@@ -17,30 +17,30 @@ log = logging.getLogger(__name__)
 
 @shared_task
 def beat() -> None:
-    """Show that beat calls."""
+    """Store beat's call for the health check."""
     beaten()
 
 
 @shared_task
 def give_up_raw_outputs() -> None:
-    """Thin by the rule of the settings; without one everything is kept."""
+    """Thin by the setting's rule; without one everything is kept."""
     if settings.RAW_KEPT_DAYS and (done := thin(settings.RAW_KEPT_DAYS, most=MOST)).texts:
         log.info("%d raw outputs with %d bytes given up", done.texts, done.size)
 
 
 @shared_task
 def check_invariants() -> None:
-    """Look for contradictions among runs, leases and boots."""
+    """Check the invariants of runs, leases and boots."""
     contradictions.look(CHEAP)
 
 
 @shared_task
 def check_all_invariants() -> None:
-    """Look for contradictions in the whole database: it reads every sample and raw output."""
+    """Check the invariants of the whole database: it reads every sample and raw output."""
     contradictions.look(CHECKS)
 
 
 @shared_task
 def forget() -> None:
-    """Forget faults that do not repeat."""
+    """Delete faults that do not repeat."""
     faults.forget()

@@ -30,11 +30,11 @@ KINDS = (
 )
 """Kinds of texts that are deleted.  Tunables, counters and patches are kept, because they explain verdicts."""
 SMALL = 1000
-"""Bytes up to which a text is kept: a note is no smaller."""
+"""Max bytes of a text that is kept, because a note would be no smaller."""
 AT_ONCE = 500
 """Texts of a transaction."""
 MOST = 10_000
-"""Texts of a call that others wait for."""
+"""Texts of a call, which other tasks wait for."""
 THIN = Task("give up a raw output", "it is kept and tried again; read the messenger's log")
 
 
@@ -48,10 +48,10 @@ class Thinned:
 
 
 def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thinned:
-    """Give up the raw outputs of runs that ended so many days ago, but for those that an open alert rests on; about
+    """Delete the raw outputs of runs that ended so many days ago, except those that an open alert depends on; about
     `most` of them.
 
-    A second call goes on where one was interrupted, and finds nothing more after one that was not.
+    A second call continues after an interrupted one, and finds nothing more after a complete one.
     """
     now = now or timezone.now()
     sizes: list[int] = []
@@ -65,13 +65,13 @@ def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thi
             sizes.extend(_give_up(keys, now))
         except (OperationalError, InterfaceError):
             raise
-        except Exception:  # each one alone, so that the others are given up
+        except Exception:  # each text alone, so that a failure does not stop the others
             failed += for_each(THIN, keys, lambda key: sizes.extend(_give_up([key], now)), _name)
     return Thinned(len(sizes), sum(sizes), tuple(failed))
 
 
 def too_old(days: int, now: datetime) -> QuerySet[Artefact]:
-    """The texts that would be given up."""
+    """Return the texts to delete."""
     open_alerts = Alert.objects.filter(state__in=states.OPEN)
     cited = Q(run__check_of__alert__in=open_alerts)
     for end in ("since", "until", "culprit"):
@@ -89,7 +89,7 @@ def _name(key: int) -> str:
 
 @transaction.atomic
 def _give_up(keys: Sequence[int], now: datetime) -> list[int]:
-    """Put notes in the places of texts; returns the sizes that those had."""
+    """Replace texts by notes; return the former sizes."""
     rows = list(Artefact.objects.select_for_update().defer("content").filter(pk__in=keys))
     sizes = [row.size for row in rows]
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses that machines ask."""
+"""Addresses for machines: health and metrics."""
 
 from django.urls import path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Health and metrics. They are public, as the pages are: they say nothing that these do not show."""
+"""Health and metrics. They are public like the pages, and show nothing that these do not show."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -12,7 +12,7 @@ from perfweb.operations.health import NOTES, OK, answer
 @require_safe
 @never_cache
 def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """Report what works and what does not: 200 if all parts do, 503 otherwise."""
+    """Report the state of each part: 200 if all parts work, 503 otherwise."""
     found = answer()
     good = all(state == OK for part, state in found.items() if part not in NOTES)
     return JsonResponse(found, status=200 if good else 503)
@@ -21,5 +21,5 @@ def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 @require_safe
 @never_cache
 def numbers(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """Say how much there is of everything, for Prometheus."""
+    """Send the metrics for Prometheus."""
     return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Letters, and what delivers them."""
+"""Letters, and their delivery."""
 
 from django.apps import AppConfig
 

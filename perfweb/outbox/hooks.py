@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Letters that are sent to a program: a POST of JSON to an address that an operator gave."""
+"""Letters to a program: a POST of JSON to an address that an operator configured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfweb.outbox.services import LaterError, NeverError
 CHANNEL = "hook:http"
 SECONDS = urllib3.Timeout(connect=5, read=10, total=15)
 LATER = frozenset({408, 425, 429})
-"""Refusals that may be otherwise later (RFC 9110, 15.5.9; RFC 8470, 5.2; RFC 6585, 4)."""
+"""Statuses of temporary refusals (RFC 9110, 15.5.9; RFC 8470, 5.2; RFC 6585, 4)."""
 
 _pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
 
@@ -20,7 +20,7 @@ _pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
 def send(letter: Letter) -> str:
     """Sends the `data` of a letter to its `url`; follows no redirect.  Raises LaterError and NeverError.
 
-    The program may get the same twice, with the same `Perfweb-Delivery`: where its answer was lost.
+    The program may get the same letter twice, with the same `Perfweb-Delivery`, if its response was lost.
     """
     url = letter.content["url"]
     delivery = f"{letter.key}.{letter.version}"

@@ -7,19 +7,19 @@ from django.db import models
 class Letter(models.Model):
     """An outgoing message.  Only perfweb.outbox.services changes one.
 
-    A letter is known by its key: new content replaces the old one, such as an edited comment.
+    A letter is identified by its key: new content replaces the old one, for example of an edited comment.
     """
 
-    channel = models.CharField(max_length=80, help_text="KIND:NAME; OUTBOX_SENDERS knows the kind")
+    channel = models.CharField(max_length=80, help_text="KIND:NAME; OUTBOX_SENDERS maps the kind to its sender")
     key = models.CharField(max_length=200)
     content = models.JSONField()
     version = models.PositiveIntegerField(default=1, help_text="of the content")
-    reference = models.CharField(max_length=500, blank=True, help_text="how the other side calls what was said")
-    due = models.DateTimeField(null=True, blank=True, help_text="when to try; empty if nothing is left to say")
-    attempts = models.PositiveIntegerField(default=0, help_text="in vain, or going on")
-    since = models.DateTimeField(help_text="when this content came")
+    reference = models.CharField(max_length=500, blank=True, help_text="identifier of the message at the recipient")
+    due = models.DateTimeField(null=True, blank=True, help_text="when to try; empty if nothing is left to send")
+    attempts = models.PositiveIntegerField(default=0, help_text="failed attempts, with the current one")
+    since = models.DateTimeField(help_text="time of this content")
     sent = models.DateTimeField(null=True, blank=True)
-    problem = models.TextField(blank=True, help_text="why the last attempt was in vain")
+    problem = models.TextField(blank=True, help_text="error of the last attempt")
 
     class Meta:
         ordering = ["pk"]

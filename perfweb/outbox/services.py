@@ -21,7 +21,7 @@ from perfweb.plaintext import plain
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = timedelta(seconds=60)
-"""Longer than a sender takes: the letter is not tried twice at the same time."""
+"""Longer than a sender takes, so that a letter is not tried twice at the same time."""
 LONGEST_PAUSE = timedelta(hours=1)
 PATIENCE = timedelta(days=14)
 """Time that a letter is retried."""
@@ -30,8 +30,8 @@ DELIVER = faults.Task("deliver", "it is tried again after a pause; read the mess
 
 
 class LaterError(Exception):
-    """The letter could not be delivered now. `pause` is the pause that the recipient requires; `everything` is so if
-    that concerns all of the channel and not only this letter.
+    """The letter could not be delivered now. `pause` is the pause that the recipient requires; `everything` means that
+    it applies to the whole channel and not only to this letter.
     """
 
     def __init__(self, reason: str, pause: timedelta | None = None, *, everything: bool = False) -> None:
@@ -88,7 +88,7 @@ def forget(now: datetime | None = None) -> int:
 
 
 def _due(now: datetime) -> Q:
-    """Which letters are to be tried: also one of the future that was never tried, since the clock was put back."""
+    """Return the due letters; also untried ones with a future timestamp, because the clock may have been put back."""
     return Q(due__lte=now) | Q(due__isnull=False, attempts=0, since__gt=now)
 
 

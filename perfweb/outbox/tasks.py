@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Celery's tasks of the outbox; they run again and again, so that nothing depends on one of them being called."""
+"""Celery's periodic tasks of the outbox."""
 
 from celery import shared_task
 

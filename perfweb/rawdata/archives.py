@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tar archives whose every byte follows from what is in them, so that a download can begin in the middle.
+"""Tar archives with reproducible bytes, so that a download can continue in the middle.
 
-The format is that of POSIX (pax, IEEE Std 1003.1-2017); a member is a header of 512 bytes and its content, filled up
-to a multiple of 512. Times are those of the data, owners are root, and the order is fixed. The length is the sum of the
-members', each of which is known before it is written: texts have theirs in the database, and tables are written once
-to be measured, which is remembered.
+The format is that of POSIX (pax, IEEE Std 1003.1-2017); a member is a header of 512 bytes and its content, padded to a
+multiple of 512. Times are those of the data, owners are root, and the order is fixed. The length is the sum of the
+members', each of which is known before it is written: the database has those of texts. Tables are written once to
+measure them, and the result is cached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 
 
 class ChangedError(RuntimeError):
-    """The content of a member is not what it was when the archive was begun; the download has to be started again."""
+    """The content of a member has changed since the start of the archive; the download has to be started again."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def text_member(name: str, content: bytes) -> Member:
 
 
 def artefact_member(key: int, name: str, size: int, sha256: str) -> Member:
-    """The member of an artefact, which is read when it is its turn."""
+    """A member with an artefact, which is read when it is written."""
     return Member(name, Measure(size, sha256), partial(_artefact, key))
 
 
@@ -61,7 +61,7 @@ def _artefact(key: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Written:
-    """Something that is written anew each time, with a name that is another one when it is something else."""
+    """A generated member; `name` changes when its content does."""
 
     identity: str
     pieces: Callable[[], Iterator[bytes]] = field(compare=False)
@@ -79,7 +79,7 @@ def measured(written: Written) -> Measure:
 
 @dataclass(frozen=True)
 class Archive:
-    """A folder of members, which ends with a list of their hashes: `sha256sum -c SHA256SUMS` there checks them."""
+    """A folder of members, which ends with a list of their hashes for `sha256sum -c SHA256SUMS`."""
 
     folder: str
     time: datetime
@@ -91,7 +91,7 @@ class Archive:
         return sum(len(self._header(member)) + _padded(member.measure.size) for member in self._all()) + 2 * _BLOCK
 
     def pieces(self, start: int = 0) -> Iterator[bytes]:
-        """Write it from a byte on; what lies before is not read, but for the member in which the byte is."""
+        """Write it from an offset on; members before the offset are not read."""
         for member in self._all():
             header = self._header(member)
             length = len(header) + _padded(member.measure.size)
@@ -112,7 +112,9 @@ class Archive:
 
 
 def _checked(header: bytes, member: Member) -> Iterator[bytes]:
-    """The member with its padding. Raises ChangedError instead of writing what does not fit the header."""
+    """Write the member with its padding. Raises ChangedError instead of writing content that does not match the
+    header.
+    """
     yield header
     left = member.measure.size
     for piece in member.pieces():
@@ -126,7 +128,7 @@ def _checked(header: bytes, member: Member) -> Iterator[bytes]:
 
 
 def skipped(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
-    """Leave out the first `count` bytes."""
+    """Skip the first `count` bytes."""
     for piece in pieces:
         if count < len(piece):
             yield piece[count:]
@@ -134,10 +136,10 @@ def skipped(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Turn names into paths that are safe to unpack, each another one.
+    """Turn names into different paths that are safe to unpack.
 
-    Revisions and imported tests may have any name; a path has letters, digits and . _ + - only, begins with a letter or
-    digit in each part, and never leads up.
+    Revisions and imported tests may have any name. A path has only letters, digits and . _ + -, begins with a letter or
+    digit in each part, and never contains `..`.
     """
     found: dict[str, None] = {}
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every file that can be downloaded of a run, a comparison or a series."""
+"""All downloadable files of a run, a comparison or a series."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from perfweb.verdicts.doubts import run_pairs, side_comparisons
 from perfweb.verdicts.sides import Side
 
 BUNDLE_FORMAT = 1
-"""Of bundle.json; perfweb.rawdata.replay reads this one."""
+"""Version of bundle.json, which perfweb.rawdata.replay reads."""
 
 
 class StillRunningError(RuntimeError):
-    """An archive of an unfinished run was requested; the message names what there is instead."""
+    """An archive of an unfinished run was requested; the message names the alternatives."""
 
 
 def table_body(selection: Selection, stem: str, form: str, table: Table, asked: str = "") -> Body:
-    """A table in one of FORMATS; `asked` is what else it depends on, such as a confidence level."""
+    """A table in one of FORMATS; `asked` are further parameters, such as a confidence level."""
     kind = FORMATS[form]
     return _written_body(selection, f"{stem}.{form}", kind.content_type, lambda: kind.write(table), asked)
 
 
 def document_body(selection: Selection, run: Run) -> Body:
-    """run.json, everything that is known about a run but the texts."""
+    """run.json: everything about a run except the texts."""
     return _written_body(selection, "run.json", "application/json", lambda: run_json(run))
 
 
@@ -76,7 +76,7 @@ def _etag(identity: str) -> str:
 
 
 def archive_body(selection: Selection, members: Callable[[], Iterable[Member]], asked: str = "") -> Body:
-    """An archive of members, which are made when it is sent. Raises StillRunningError."""
+    """An archive of members, which are made during the download. Raises StillRunningError."""
     modified = selection.modified
     if not selection.is_over or modified is None:
         raise StillRunningError(
@@ -151,7 +151,7 @@ def series_members(selection: Selection, test: str, window: Window, wanted: Sequ
 
 
 def ministat_lines(values: Iterable[float]) -> bytes:
-    """Return samples the way ministat reads them: one number on a line, with all its digits."""
+    """Return samples in ministat's format: one number on a line, with all its digits."""
     return "".join(f"{value!r}\n" for value in values).encode()
 
 

@@ -18,7 +18,7 @@ _PIECE = 1 << 16
 
 
 def run_head(run: Run) -> dict[str, Any]:
-    """Describe a run with its plan, variants and hosts, but nothing that was measured."""
+    """Describe a run with its plan, variants and hosts, without results."""
     return {
         "number": run.pk,
         "state": run.state,
@@ -74,7 +74,7 @@ def _measurement(measurement: Measurement, samples: _Samples) -> Iterator[str]:
 
 
 class _Samples:
-    """The samples of a run in the order of its measurements, read when it is their turn."""
+    """The samples of a run in the order of its measurements, read when needed."""
 
     FIELDS = ("index", "metric", "value", "unit", "direction", "discarded", "seconds", "void")
 
@@ -108,7 +108,7 @@ def _with_list(head: dict[str, Any], name: str, items: Iterable[Iterable[str]]) 
 
 
 def _gathered(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Put small pieces together: each that is sent costs a change of threads."""
+    """Join small pieces, because sending each costs a thread switch."""
     kept, length = [], 0
     for piece in pieces:
         kept.append(piece)

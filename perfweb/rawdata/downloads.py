@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sends files that are made while they are sent: whole, only if they changed, or from a byte on (RFC 9110).
+"""Sends files that are made during the download: whole, only if they changed, or from an offset on (RFC 9110).
 
-Section 13 has the conditions, section 14 the ranges. One range is honoured; of several the whole file is sent, as
-section 14.2 allows. `If-Range` with a date never gets a range: dates have seconds only, which is too coarse.
+Section 13 has the conditions, section 14 the ranges. One range is honoured; for several the whole file is sent, as
+section 14.2 allows. `If-Range` with a date never gets a range, because dates have a resolution of seconds, which is too
+coarse.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from django.utils.http import http_date
 from perfweb.rawdata.streaming import stream
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
-# A file is shown alone: nothing in it runs or loads, whatever a browser takes it for.
+# A file is isolated: nothing in it runs or loads, whatever type a browser assumes.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _RANGE = re.compile(r"bytes[ \t]*=[ \t]*(\d{0,18})-(\d{0,18})[ \t]*", re.ASCII | re.IGNORECASE)
 
@@ -28,9 +29,9 @@ _RANGE = re.compile(r"bytes[ \t]*=[ \t]*(\d{0,18})-(\d{0,18})[ \t]*", re.ASCII |
 class Body:
     """A file to be sent.
 
-    `pieces` writes it from a byte on, and `length` counts its bytes. Where that takes as long as writing it, it is not
-    `announced`: only requests for a part pay for it. `etag` names exactly these bytes; it is empty while they may
-    still change, and then there are neither conditions nor ranges.
+    `pieces` writes it from an offset on, and `length` counts its bytes. If that takes as long as writing it, the length
+    is not `announced`, and only requests for a part pay for it. `etag` identifies exactly these bytes. It is empty
+    while they may still change, and then there are neither conditions nor ranges.
     """
 
     filename: str
@@ -42,11 +43,11 @@ class Body:
     inline: bool = False
     announced: bool = True
     cache: str = "no-cache"
-    """What caches may do: "no-cache" is to ask each time whether it changed."""
+    """The Cache-Control; "no-cache" requires revalidation each time."""
 
 
 class _UnsatisfiableError(ValueError):
-    """The range begins behind the end."""
+    """The range begins after the end."""
 
 
 def text_body(filename: str, content: bytes, etag: str, modified: datetime | None) -> Body:
@@ -95,7 +96,7 @@ def _answer(
 ) -> HttpResponseBase:
     response: HttpResponseBase
     if request.method == "HEAD":
-        response = stream(request, iter(()), body.content_type)  # else Django would say that it has no bytes
+        response = stream(request, iter(()), body.content_type)  # otherwise Django would send a length of 0
     elif part:
         first, last = part
         response = stream(request, _limited(body.pieces(first), last + 1 - first), body.content_type)
@@ -111,7 +112,7 @@ def _answer(
 
 
 def _range(request: HttpRequest, body: Body) -> tuple[int, int] | None:
-    """The first and the last byte that are wanted; None for the whole file. Raises _UnsatisfiableError."""
+    """Return the first and the last requested byte; None for the whole file. Raises _UnsatisfiableError."""
     found = _RANGE.fullmatch(request.headers.get("Range", ""))
     validator = request.headers.get("If-Range", "").strip()
     if request.method != "GET" or not found or not body.etag or (validator and validator != f'"{body.etag}"'):
@@ -128,7 +129,7 @@ def _range(request: HttpRequest, body: Body) -> tuple[int, int] | None:
 
 
 def _limited(pieces: Iterator[bytes], count: int) -> Iterator[bytes]:
-    """Let only the first `count` bytes through."""
+    """Yield only the first `count` bytes."""
     for piece in pieces:
         yield piece[:count]
         count -= len(piece)

@@ -57,7 +57,7 @@ VERDICT_COLUMNS = (
         "how much higher the sentinel stood with the boots of other, in percent; empty where that is no doubt",
     ),
 )
-"""Columns of verdicts.*. Scripts read them by name: add some at the end, never rename one."""
+"""Columns of verdicts.*. Scripts read them by name: append new ones, never rename one."""
 
 
 def verdicts_table(compared: Iterable[TestComparison]) -> Table:

@@ -20,7 +20,7 @@ from perfweb.version import code_version
 
 @dataclass(frozen=True)
 class Selection:
-    """Runs, those of their measurements that are wanted, and the texts that go with them.
+    """Runs, their selected measurements, and the texts of these.
 
     `name` is the folder of its archive and the beginning of the names of its files.
     """
@@ -32,12 +32,12 @@ class Selection:
 
     @cached_property
     def is_over(self) -> bool:
-        """Whether nothing works on these runs any more, so that what is downloaded stays as it is."""
+        """Whether all runs are over, so that the files do not change any more."""
         return not self.runs.exclude(state__in=FINAL_STATES).exists()
 
     @cached_property
     def modified(self) -> datetime | None:
-        """When the last of it was written down."""
+        """The time of the last change."""
         times = [
             *self.runs.aggregate(ended=Max("ended"), created=Max("created"), step=Max("transitions__at")).values(),
             self.artefacts.aggregate(created=Max("created"))["created"],
@@ -46,10 +46,10 @@ class Selection:
 
     @cached_property
     def version(self) -> str:
-        """A digest that is another one when anything that can be downloaded is.
+        """A digest that changes with any downloadable content.
 
-        Samples are written together with their measurement and never changed, and every text is there with its hash,
-        so that neither has to be read.
+        Samples are written together with their measurement and never changed, and every text has its hash in the
+        database, so neither has to be read.
         """
         digest = hashlib.sha256(code_version().encode())
         for rows in (
@@ -65,7 +65,7 @@ class Selection:
 
 
 def of_run(run: Run) -> Selection:
-    """Everything of a run."""
+    """Select everything of a run."""
     return Selection(
         f"run-{run.pk}",
         Run.objects.filter(pk=run.pk),
@@ -75,7 +75,7 @@ def of_run(run: Run) -> Selection:
 
 
 def of_sides(sides: Sequence[Side], run: Run | None) -> Selection:
-    """What was measured on the variants of a comparison, which is of one `run` or of several (None)."""
+    """Select the measurements of a comparison, which is of one `run` or of several (None)."""
     variants = [variant.pk for side in sides for variant in side.variants]
     name = f"run-{run.pk}-{'..'.join(side.label for side in sides)}" if run else "comparison"
     return Selection(
@@ -87,7 +87,7 @@ def of_sides(sides: Sequence[Side], run: Run | None) -> Selection:
 
 
 def of_series(test: str, window: Window, wanted: Sequence[str]) -> Selection:
-    """What was measured of a test in a window of its timeline, on the wanted series or on all of them."""
+    """Select the measurements of a test in a window of its timeline, of some series or of all."""
     variants = series_rows(test, window, wanted).order_by().values("variant")
     measurements = Measurement.objects.filter(test=test, boot__variant__in=variants)
     return Selection(
@@ -99,7 +99,7 @@ def of_series(test: str, window: Window, wanted: Sequence[str]) -> Selection:
 
 
 def series_rows(test: str, window: Window, wanted: Sequence[str]) -> QuerySet[Summary]:
-    """The summaries of a test that its timeline with the same window and series would draw."""
+    """Return the summaries that a timeline with the same window and series would draw."""
     return summaries_in(test, window, wanted).order_by("run_id", "variant__position")
 
 
@@ -126,7 +126,7 @@ _SAMPLE_FIELDS = (
     (Column("void", Kind.TEXT, "which validity gate fired, and why; only samples where none did count"), "void"),
 )  # fmt: skip
 SAMPLE_COLUMNS = tuple(column for column, _ in _SAMPLE_FIELDS)
-"""Columns of samples.*. Scripts read them by name: add some, never rename one."""
+"""Columns of samples.*. Scripts read them by name: append new ones, never rename one."""
 
 
 def samples_table(selection: Selection) -> Table:
@@ -137,7 +137,7 @@ def samples_table(selection: Selection) -> Table:
         wanted = Sample.objects.filter(measurement__in=selection.measurements.order_by().values("pk"))
         place = (f"{_BOOT}__run_id", f"{_BOOT}__position", f"{_BOOT}__attempt", "measurement_id", "index", "metric")
         fields = (field for _, field in _SAMPLE_FIELDS)
-        # iterator() reads through a cursor on the server, so that no more than these rows are here at once.
+        # iterator() reads through a cursor on the server, so that only these rows are in memory at once.
         yield from wanted.annotate(primary=primary).order_by(*place).values_list(*fields).iterator(ROWS_AT_ONCE)
 
     return Table(SAMPLE_COLUMNS, rows)
@@ -157,7 +157,7 @@ INTERIM_COLUMNS = (
     Column("at", Kind.NUMBER, "end of the interval, in seconds since the sample began"),
     Column("throughput", Kind.NUMBER, "in the interval, in bits/s"),
 )
-"""Columns of interim.*. Scripts read them by name: add some, never rename one."""
+"""Columns of interim.*. Scripts read them by name: append new ones, never rename one."""
 
 
 def interim_table(selection: Selection) -> Table:

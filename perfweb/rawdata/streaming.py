@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers that are produced piece by piece, on the event loop and without one."""
+"""Responses that are produced piece by piece, on the event loop and without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 
 def stream(request: HttpRequest, pieces: Iterator[str] | Iterator[bytes], content_type: str) -> StreamingHttpResponse:
-    """Send `pieces` as they come. Under ASGI Django would first collect an ordinary iterator into memory."""
+    """Send `pieces` as they are produced. Under ASGI Django would first collect an ordinary iterator in memory."""
     source = _in_thread(pieces) if isinstance(request, ASGIRequest) else pieces
     return StreamingHttpResponse(source, content_type=content_type)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tables that are written as CSV, JSON or Parquet, some thousand rows at a time: memory does not grow with length.
+"""Tables as CSV, JSON or Parquet, written some thousand rows at a time, so that memory use does not grow with length.
 
 The same rows always give the same bytes, which lets a broken download be continued.
 """
@@ -17,10 +17,10 @@ from itertools import islice
 from typing import Any
 
 ROWS_AT_ONCE = 4096
-"""Rows that are in memory."""
+"""Rows in memory at once."""
 
 PARQUET_ROWS = 4 * ROWS_AT_ONCE
-"""Rows of a group of Parquet: fewer would compress badly."""
+"""Rows of a Parquet row group: fewer would compress badly."""
 
 
 class Kind(StrEnum):
@@ -69,7 +69,7 @@ def _csv(table: Table) -> Iterator[bytes]:
 
 
 def _csv_cell(cell: object) -> str:
-    """One cell; Python's own writer leaves a lone CR unquoted, which readers take for the end of a line."""
+    """Format one cell; Python's own writer leaves a lone CR unquoted, which readers treat as the end of a line."""
     if isinstance(cell, str):
         text = guarded(cell)
         return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _SPECIAL.search(text) else text
@@ -86,7 +86,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
 def guarded(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: an apostrophe stands before one that begins like it.
+    """Return a text that no spreadsheet treats as a formula: an apostrophe precedes one that begins like it.
 
     https://owasp.org/www-community/attacks/CSV_Injection has the list of characters. A text that begins with an
     apostrophe gets another one, so that perfweb.stats.samples can undo it. Cells with numbers are never changed.
@@ -110,8 +110,8 @@ def _json_cell(cell: object) -> object:
 
 
 def _parquet(table: Table) -> Iterator[bytes]:
-    """A file of https://parquet.apache.org, in which each column carries its meaning."""
-    # Loading it takes a tenth of a second and tens of megabytes, which only requests for it pay.
+    """A file of https://parquet.apache.org, with the description of each column."""
+    # Imported here, because it takes a tenth of a second and tens of megabytes.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -136,7 +136,7 @@ def _parquet(table: Table) -> Iterator[bytes]:
 
 
 class _Output(io.RawIOBase):
-    """A file of which what was written is taken away piece by piece."""
+    """A file whose content is taken away piece by piece."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -154,7 +154,7 @@ class _Output(io.RawIOBase):
         return self._length
 
     def taken(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return what was written since the last call."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pages about what was measured."""
+"""Pages of results."""

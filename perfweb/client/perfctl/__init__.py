@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads a perfweb server: `Server` from Python, `perfctl` on the command line. It knows the API and nothing else."""
+"""Client of a perfweb server: `Server` from Python, `perfctl` on the command line. It uses only the API."""
 
 from perfctl.server import Refused, Server, ServerError
 

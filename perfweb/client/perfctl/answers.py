@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The answers of the API that this client reads, field by field as its OpenAPI document names and types them."""
+"""The responses of the API that this client reads, with the fields and types of its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PlanName(TypedDict):
 
 
 class VariantOfRun(TypedDict):
-    """One of the things that a run compares."""
+    """A variant that a run compares."""
 
     name: str
     baseline: bool
@@ -57,7 +57,7 @@ class Account(TypedDict):
 
 
 class Cancelled(TypedDict):
-    """A run that was cancelled, or will be in a moment."""
+    """A run that was cancelled, or will be soon."""
 
     number: int
     state: str
@@ -99,7 +99,7 @@ class SubmissionStep(TypedDict):
 
 
 class SubmissionDetail(TypedDict):
-    """A submission with all there is about it but its results."""
+    """A submission with all details except its results."""
 
     number: int
     title: str
@@ -161,14 +161,14 @@ class Transition(TypedDict):
 
 
 class File(TypedDict):
-    """Something to download."""
+    """A file to download."""
 
     name: str
     url: str
 
 
 class RunDetail(RunRow):
-    """A run with all there is about it but its results."""
+    """A run with all details except its results."""
 
     hosts: list[HostOfRun]
     history: list[Transition]
@@ -256,7 +256,7 @@ class Series(TypedDict):
 
 
 class Fact(TypedDict):
-    """Something about a host that changed."""
+    """A property of a host that changed."""
 
     name: str
     before: str
@@ -264,7 +264,7 @@ class Fact(TypedDict):
 
 
 class HostChange(TypedDict):
-    """Hosts that are not as they were before."""
+    """Hosts that changed between two runs."""
 
     testbed: str
     run: int
@@ -279,7 +279,7 @@ class Spot(TypedDict):
 
 
 class LevelChange(TypedDict):
-    """A place where the level of a series changes."""
+    """A change point of a series."""
 
     series: str
     verdict: str
@@ -314,7 +314,7 @@ class Machine(TypedDict):
 
 
 class OutageOut(TypedDict):
-    """A time in which a testbed takes no runs."""
+    """A period in which a testbed takes no runs."""
 
     kind: str
     why: str
@@ -332,7 +332,7 @@ class HealthCheckOut(TypedDict):
 
 
 class TestbedRow(TypedDict):
-    """A testbed and how it is."""
+    """A testbed and its state."""
 
     name: str
     simulated: bool
@@ -355,7 +355,7 @@ class Service(TypedDict):
 
 
 class Waiting(TypedDict):
-    """A run that waits."""
+    """A queued run."""
 
     number: int
     testbed: str
@@ -385,7 +385,7 @@ class CommitOut(TypedDict):
 
 
 class MovementOut(TypedDict):
-    """A test that moved, in percent."""
+    """A test that changed, in percent."""
 
     test: str
     variant: str

@@ -33,7 +33,7 @@ failed, was cancelled or was interrupted. What changes something needs a token o
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the description of the command line."""
+    """Return the parser of the command line."""
     top = argparse.ArgumentParser(prog="perfctl", description="Command-line client of a perfweb server.", epilog=EPILOG)
     top.add_argument(
         "--server",
@@ -100,7 +100,7 @@ def _verdict_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command line; returns the exit status. argparse itself exits on what it cannot parse."""
+    """Run a command line; return the exit status. argparse itself exits on an invalid one."""
     options = parser().parse_args(arguments)
     status = Status.FINE
     try:
@@ -215,7 +215,7 @@ def _warn_unfinished(run: RunDetail) -> None:
 
 
 def _tell(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
-    """Print comparisons; return the status of the worst."""
+    """Print comparisons; return the worst status."""
     if options.json:
         print_json(compared)
     elif not compared:
@@ -226,7 +226,7 @@ def _tell(server: Server, compared: list[Comparison], options: argparse.Namespac
 
 
 def verdict_status(compared: list[Comparison], *, decided: bool) -> Status:
-    """Return what comparisons mean for a script; `decided` is whether every test must have enough data."""
+    """Return the exit status of comparisons; `decided` requires enough data for every test."""
     found = {verdict for comparison in compared for verdict, count in comparison["verdicts"].items() if count}
     if "slower" in found:
         return Status.SLOWER
@@ -278,7 +278,7 @@ def watch_run(server: Server, options: argparse.Namespace) -> Status:
 
 
 def event_line(event: Event) -> str:
-    """Return an event as a line; an empty one for an event that is not for people, or is not known yet."""
+    """Return an event as a line; empty for one that is not for display, or unknown."""
     told = event.values
     try:
         return plain(_LINES[event.name](told)) if event.name in _LINES else ""

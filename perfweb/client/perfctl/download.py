@@ -27,9 +27,9 @@ class DamagedError(Exception):
 def download(server: Server, path: str, target: Path) -> None:
     """Write the file at a path of the server to `target`.
 
-    It grows beside it in `TARGET.part`, with the server's entity tag in `TARGET.part.etag`; where both are left from
-    before, only the rest is requested (RFC 9110 sections 13.1.5 and 14), and the server sends everything if the file
-    has changed. Raises ServerError after repeated interruptions, and OSError.
+    The file grows in `TARGET.part`, with the server's entity tag in `TARGET.part.etag`. If both exist already, only the
+    rest is requested (RFC 9110 sections 13.1.5 and 14); the server sends everything if the file has changed. Raises
+    ServerError after repeated interruptions, and OSError.
     """
     part, tag = Path(f"{target}.part"), Path(f"{target}.part.etag")
     for attempt in range(1, ATTEMPTS + 1):
@@ -56,7 +56,7 @@ def _fetch(server: Server, path: str, part: Path, tag: Path) -> None:
             _remember(answer, tag)
             _append(answer, part, begin)
     except Refused as error:
-        # All bytes were there already, and only the last step was missing, or the file is shorter now.
+        # All bytes were there already, and only the rename was missing, or the file is shorter now.
         if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
             raise
         tag.unlink()
@@ -64,7 +64,7 @@ def _fetch(server: Server, path: str, part: Path, tag: Path) -> None:
 
 
 def _begin(answer: HTTPResponse, have: int) -> int:
-    """The byte at which the answer begins."""
+    """Return the offset at which the response begins."""
     if answer.status != HTTPStatus.PARTIAL_CONTENT:
         return 0
     found = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
@@ -74,7 +74,7 @@ def _begin(answer: HTTPResponse, have: int) -> int:
 
 
 def _remember(answer: HTTPResponse, tag: Path) -> None:
-    """Keep a strong entity tag: only with one can a download go on."""
+    """Store a strong entity tag, which continuing a download requires."""
     etag = answer.headers.get("ETag", "")
     if etag.startswith('"') and etag.isascii():
         tag.write_text(etag, encoding="ascii")
@@ -95,7 +95,7 @@ def _append(answer: HTTPResponse, part: Path, begin: int) -> None:
 
 
 def check_archive(archive: Path) -> int:
-    """Compare the files of an archive with its SHA256SUMS, and return how many there are. Raises DamagedError."""
+    """Compare the files of an archive with its SHA256SUMS, and return their number. Raises DamagedError."""
     sums: dict[str, str] = {}
     promised: dict[str, str] = {}
     try:
@@ -116,7 +116,7 @@ def check_archive(archive: Path) -> int:
 
 
 def _members(file: IO[bytes], length: int) -> Iterator[tuple[str, int]]:
-    """Yield name and size of each member, whose content is next in the file then.
+    """Yield name and size of each member; its content is next in the file.
 
     tarfile would trust the headers: a negative size leads back, extended headers are read into memory, and the
     zeros of a sparse file have no end. The server writes plain ustar headers of regular files.

@@ -29,7 +29,7 @@ class Event:
 def follow(server: Server, path: str, pause: float = PAUSE_SECONDS) -> Iterator[Event]:
     """Read all events of a run from the first, then new ones as they come, until it is over.
 
-    After a broken connection it goes on where it stopped. Raises ServerError when the server stays away.
+    After a broken connection it continues where it stopped. Raises ServerError if the server stays unreachable.
     """
     last, failures = "", 0
     while True:
@@ -52,7 +52,7 @@ def follow(server: Server, path: str, pause: float = PAUSE_SECONDS) -> Iterator[
 
 
 def parse(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the events that lines describe; what is no event, such as comments, is passed over."""
+    """Yield the events of these lines; others, such as comments, are skipped."""
     fields: dict[str, str] = {}
     for line in lines:
         name, _, value = line.rstrip("\r\n").partition(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The subcommands about testbeds and what waits for them."""
+"""The subcommands for testbeds and their queues."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ ROOT = "/api/v1/"
 USER_AGENT = "perfctl/1"
 LARGEST = 64 << 20
 LARGEST_ERROR = 1 << 20
-"""Bytes of an answer of the API that are read, and of one that refuses."""
+"""Max bytes of a response of the API, and of an error."""
 
 
 class ServerError(Exception):
-    """The server cannot be reached, or does not answer as a perfweb server does."""
+    """The server cannot be reached, or does not respond as a perfweb server does."""
 
 
 class Refused(ServerError):  # noqa: N818
@@ -49,10 +49,10 @@ class Refused(ServerError):  # noqa: N818
 
 
 class Server:
-    """A perfweb server. Requests are anonymous unless they need an account, which `token` names.
+    """A perfweb server. Requests are anonymous, except those that need an account, which `token` identifies.
 
-    `timeout` is the time-out in seconds. Raises ValueError for an address that is none, and each method
-    ServerError (Refused if the server has no such object).
+    `timeout` is the time-out in seconds. Raises ValueError for an invalid address, and each method ServerError (Refused
+    if the server has no such object).
     """
 
     def __init__(self, address: str, timeout: float = 60.0, token: str = "") -> None:
@@ -88,7 +88,7 @@ class Server:
         return cast("Iterator[TestbedRow]", self.items("testbeds"))
 
     def queue(self, testbed: str | None = None) -> Queue:
-        """Read what waits, for all testbeds or one."""
+        """Read the queue, of all testbeds or one."""
         return cast("Queue", self.read("queue", testbed=testbed))
 
     def maintain(self, testbed: str, why: str) -> Service:
@@ -100,7 +100,7 @@ class Server:
         return cast("Service", self.change(f"testbeds/{testbed}/back"))
 
     def account(self) -> Account:
-        """Read whose the token is."""
+        """Read the account of the token."""
         return cast("Account", self._json(f"{ROOT}account", signed=True))
 
     def cancel(self, number: int) -> Cancelled:
@@ -108,7 +108,7 @@ class Server:
         return cast("Cancelled", self.change(f"runs/{number}/cancel"))
 
     def submit(self, patch: str, testbed: str, **wanted: Any) -> SubmissionDetail:
-        """Submit a patch, empty with a `ref`; what else is wanted is named as in the API: tests, tunables, each, base,
+        """Submit a patch, or an empty one with a `ref`; the options are those of the API: tests, tunables, each, base,
         title, plan, repository, ref.
         """
         return cast("SubmissionDetail", self.change("submissions", {"patch": patch, "testbed": testbed, **wanted}))
@@ -118,11 +118,11 @@ class Server:
         return cast("SubmissionDetail", self.read(f"submissions/{number}"))
 
     def approve(self, number: int) -> SubmissionDetail:
-        """Have a submission that waits measured."""
+        """Approve a waiting submission."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/approve"))
 
     def refuse(self, number: int, reason: str) -> SubmissionDetail:
-        """End a submission that waits."""
+        """Reject a waiting submission."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/refuse", {"reason": reason}))
 
     def withdraw(self, number: int) -> SubmissionDetail:
@@ -130,7 +130,7 @@ class Server:
         return cast("SubmissionDetail", self.change(f"submissions/{number}/cancel"))
 
     def rerun(self, number: int, boots: int | None = None) -> SubmissionDetail:
-        """Measure a submission once more, with so many boots of each variant, or as many as its plan has."""
+        """Measure a submission again, with that many boots of each variant, or as many as its plan has."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/rerun", {"boots": boots}))
 
     def alerts(self, **filters: Any) -> Iterator[AlertRow]:
@@ -146,11 +146,11 @@ class Server:
         return cast("AlertDetail", self.change(f"alerts/{number}/say", said))
 
     def change(self, path: str, content: object = None) -> Any:
-        """Have something changed at an address below /api/v1/, with content in JSON."""
+        """Send a change to an address below /api/v1/, with content in JSON."""
         return self._json(f"{ROOT}{quote(path)}", signed=True, content=json.dumps(content).encode())
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
-        """Read all items of a list, page by page as they are wanted."""
+        """Read all items of a list, requesting each page when it is needed."""
         page = self.read(path, **query)
         yield from page["items"]
         while page["next"]:
@@ -158,7 +158,7 @@ class Server:
             yield from page["items"]
 
     def read(self, path: str, **query: Any) -> Any:
-        """Read an address below /api/v1/. Lists in the query repeat a parameter; what is None is left out."""
+        """Read an address below /api/v1/. Lists in the query repeat a parameter; None is left out."""
         given = {name: value for name, value in query.items() if value is not None}
         written = urlencode(given, doseq=True)
         return self._json(f"{ROOT}{quote(path)}{'?' if written else ''}{written}")
@@ -177,8 +177,8 @@ class Server:
     def open(
         self, path: str, headers: dict[str, str] | None = None, *, signed: bool = False, content: bytes | None = None
     ) -> Iterator[HTTPResponse]:
-        """Request a path of the server, or send content to it; an error while the response is read is a
-        ServerError, too. With `signed` the token goes along, though to no other server that this one refers to.
+        """Request a path of the server, or send content to it. An error while the response is read is a ServerError,
+        too. With `signed` the token is sent, though not to another server after a redirect.
         """
         if not path.startswith("/") or path.startswith("//"):
             raise ServerError(f"{self.address} refers to “{path}”, which is not on it")

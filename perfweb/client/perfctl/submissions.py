@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands about patches that are submitted."""
+"""The subcommands for submitted patches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfctl.usage import Status, UsageError, print_json
 
 
 def add_commands(command: Callable[..., Any]) -> None:
-    """Describe them; `command` makes one of a name, a function and what it does."""
+    """Add the subcommands; `command` makes one of a name, a function and a description."""
     submit = command("submit", submit_patch, "submit a patch, to be measured against its base")
     submit.add_argument(
         "patch", nargs="?", type=Path, help="output of git format-patch --stdout or git diff; - for standard input"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The token with which a server knows its user: from PERFCTL_TOKEN, or from a file that only its owner can read."""
+"""The token of the user on a server: from PERFCTL_TOKEN, or from a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TokenError(ValueError):
 
 
 def path() -> Path:
-    """Return where tokens are kept, by the address of their server."""
+    """Return the file of tokens, which are stored by the address of their server."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(folder).expanduser() / "perfctl" / "tokens.json"
 
@@ -28,7 +28,7 @@ def find(address: str) -> str:
 
 
 def keep(address: str, token: str) -> Path:
-    """Keep a token for a server, for this user alone. Raises TokenError or OSError."""
+    """Store a token for a server, readable for this user only. Raises TokenError or OSError."""
     check_encrypted(address)
     file = path()
     kept = {**_kept(), address: token}
@@ -42,7 +42,7 @@ def keep(address: str, token: str) -> Path:
 
 
 def check_encrypted(address: str) -> None:
-    """Refuse to send a token where others could read it on its way. Raises TokenError."""
+    """Refuse to send a token over an unencrypted connection. Raises TokenError."""
     parts = urlsplit(address)
     if parts.scheme != "https" and not _is_here(parts.hostname or ""):
         raise TokenError(f"a token is not sent to {address}, where others could read it: use https")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands about alerts of tracked branches."""
+"""The subcommands for alerts of tracked branches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JUDGEMENTS = ("acknowledged", "fixed", "not-a-bug", "infrastructure")
 
 
 def add_commands(command: Callable[..., Any]) -> None:
-    """Describe them; `command` makes one of a name, a function and what it does."""
+    """Add the subcommands; `command` makes one of a name, a function and a description."""
     alerts = command("alerts", show_alerts, "list alerts of tracked branches, newest first")
     alerts.add_argument("--branch", metavar="X", help="only of this tracked branch")
     alerts.add_argument("--state", metavar="X", help=f"only new, refuted, confirmed, {', '.join(JUDGEMENTS)}")
@@ -85,7 +85,7 @@ def _tell(server: Server, alert: AlertDetail, options: argparse.Namespace) -> St
 
 
 def _where(alert: AlertRow | AlertDetail) -> str:
-    """The commit that is blamed, or the range."""
+    """Return the culprit, or the range of commits."""
     if alert["commit"]:
         return f"{alert['commit']['sha'][:10]} {alert['commit']['subject']}"
     return f"after {alert['since']['sha'][:10]}, with {alert['until']['sha'][:10]} or before"

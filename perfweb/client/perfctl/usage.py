@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """With what a command ends, for scripts."""
+    """Exit status of the commands, for scripts."""
 
     FINE = 0
     SLOWER = 1
@@ -24,5 +24,5 @@ class UsageError(Exception):
 
 
 def print_json(answer: object) -> None:
-    """Print what the server answers."""
+    """Print the response of the server."""
     print(json.dumps(answer, indent=1))

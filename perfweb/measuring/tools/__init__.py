@@ -35,21 +35,21 @@ TOOLS: Mapping[str, Tool] = {
     "tcpload": Tool(tcpload.command, tcpload.parse, from_build=True),
     "unixbench": Tool(unixbench.command, unixbench.parse, from_build=True),
 }
-"""By the name that the catalogue of measures gives; a new tool is a module and a line here."""
+"""The tools by their names in the catalogue of measures; a new tool is a module and a line here."""
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:
-    """The argument list of one sample of `seconds` seconds against the server at `address`."""
+    """Return the command of one sample of `seconds` seconds against the server at `address`."""
     return TOOLS[measure.tool].command(measure, address, seconds, prefix)
 
 
 def busy(measure: Measure) -> str:
-    """What the tool prints when its server refuses it for now; empty for one whose server never does."""
+    """Return the output of the tool when its busy server refuses it; empty for servers that never do."""
     return TOOLS[measure.tool].busy
 
 
 def parse(measure: Measure, output: str) -> list[Value]:
-    """The values in the tool's standard output, the measure's own metric among them; ToolError if not."""
+    """Return the values in the tool's standard output, including the measure's own metric. Raises ToolError."""
     values = TOOLS[measure.tool].parse(output)
     for value in values:
         positive(value.value, value.metric)  # a product of finite numbers may be infinite
@@ -59,6 +59,6 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def interim(measure: Measure, output: str) -> Interim:
-    """The throughput of a sample as its tool reported it meanwhile; empty with fewer than two numbers."""
+    """Return the throughput within a sample as its tool reported it; empty with fewer than two numbers."""
     reported = TOOLS[measure.tool].interim(output)
     return reported if len(reported) > 1 else []

@@ -20,12 +20,12 @@ Interim = list[tuple[float, float]]
 
 
 class ToolError(Exception):
-    """The tool did not deliver; the message names what is wrong with its output."""
+    """The tool has no valid result; the message has the problem of its output."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One number: `direction` is "higher" or "lower", whichever is better."""
+    """One number: `direction` is the better one, "higher" or "lower"."""
 
     metric: str
     value: float
@@ -38,10 +38,10 @@ class Tool:
     """The command of a tool, and the parser of its output.
 
     `command(measure, address, seconds, prefix)` gives the argument list of one sample against the server at `address`;
-    `prefix` is where the stack is installed, for tools that come with it (`from_build`).  `parse(output)` gives the
-    values in what the tool printed, or raises ToolError: a missing, zero or nonsensical number is never a sample.
-    `interim(output)` gives the throughput that some tools report while they run, and raises nothing.  `busy` is the
-    text with which a server that takes one client at a time refuses others; empty for all other servers.
+    `prefix` is the installed stack, for tools that are part of it (`from_build`). `parse(output)` gives the values in
+    the tool's output, or raises ToolError: a missing, zero or nonsensical number is never a sample. `interim(output)`
+    gives the throughput that some tools report while they run, and raises nothing. `busy` is the text with which a
+    server that accepts one client at a time refuses others; empty for all other servers.
     """
 
     command: Callable[[Measure, str, int, str], list[str]]
@@ -52,16 +52,16 @@ class Tool:
 
 
 BUSY_MIN = 0.5
-"""Share of a request/response sample that its transactions must fill."""
+"""Min share of a request/response sample that its transactions must fill."""
 
 
 def stalled(values: Sequence[Value]) -> str:
     """Return why a request/response sample is void, or an empty text: its client waited most of the time.
 
-    The rate multiplied by the mean latency is the mean number of transactions under way (Little 1961, "A proof for
-    the queuing formula L = λW"). It is 1 for a client that sends the next request when the response arrives, and
-    more for several clients. netperf 2.7 without -e sends nothing more after the first lost datagram: its latency
-    is then that of a network without loss, and its rate is too low.
+    The rate multiplied by the mean latency is the mean number of transactions in flight (Little 1961, "A proof for the
+    queuing formula L = λW"). It is 1 for a client that sends the next request when the response arrives, and more for
+    several clients. netperf 2.7 without -e sends nothing more after the first lost datagram: its latency is then that
+    of a network without loss, and its rate is too low.
     """
     known = {value.metric: value for value in values}
     rate, latency = known.get("transactions"), known.get("latency.mean")
@@ -77,7 +77,7 @@ def stalled(values: Sequence[Value]) -> str:
 
 
 def number(text: object, what: str) -> float:
-    """`text` as a finite number; raises ToolError that names `what`."""
+    """Parse `text` as a finite number; raises ToolError that names `what`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ToolError(f"{what} is not a number")
     if isinstance(text, str) and len(text) > TOOL_NUMBER_CHARACTERS:
@@ -92,7 +92,7 @@ def number(text: object, what: str) -> float:
 
 
 def positive(text: object, what: str) -> float:
-    """`text` as a finite number above zero; raises ToolError that names `what`."""
+    """Parse `text` as a finite number above zero; raises ToolError that names `what`."""
     value = number(text, what)
     if value <= 0:
         raise ToolError(f"{what} is {value:g}, which cannot be measured")
@@ -100,11 +100,13 @@ def positive(text: object, what: str) -> float:
 
 
 def family_option(address: str) -> str:
-    """Options of netperf and iperf3 for an address."""
+    """Return the options of netperf and iperf3 for an address."""
     return "-6" if ":" in address else "-4"
 
 
 def udp_payload(address: str) -> str:
-    """The bytes of the largest UDP datagram to an address that needs no fragment on Ethernet, nor in its tunnel."""
+    """Return the bytes of the largest UDP datagram to an address that is not fragmented on Ethernet, nor in its
+    tunnel.
+    """
     ip = 40 if ":" in address else 20
     return str(1500 - overhead(address) - ip - 8)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one CPU of the host itself does, without any network: a compiler and a compressor on text that is always the
-same, much as where a kernel is built.  Where this differs between two runs, so does the host.
+"""Measures one CPU of the host itself, without any network: a compiler and a compressor on a fixed text, similar to a
+kernel build. If this differs between two runs, so does the host.
 
-The compiler is Python's, as there is one wherever playbooks are played.
+The compiler is Python's, because every host of playbooks has one.
 """
 
 import re
@@ -36,7 +36,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def parse(output: str) -> list[Value]:
-    """Rounds per second, from the line `rounds: N seconds: S`."""
+    """Parse rounds per second from the line `rounds: N seconds: S`."""
     found = _LINE.search(output)
     if found is None:
         raise ToolError("the check of the CPU printed no rounds")

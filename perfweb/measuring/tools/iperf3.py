@@ -17,15 +17,15 @@ from perfweb.measuring.tools.base import (
 )
 from perfweb.runs.catalogue import Measure
 
-# Also in the moment before it has noticed the end of the client before.
+# Also in the moment before it has noticed that the previous client ended.
 BUSY = "the server is busy running a test"
 
 _WAYS = {"": [], "reverse": ["-R"], "bidirectional": ["--bidir"]}
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
-    """A measure is named after the number of streams of TCP, or the payload of datagrams, and which way they go:
-    iperf3.10, iperf3.1.bidirectional, udp.packets.64.reverse.
+    """A measure is named after the number of TCP streams, or the payload of datagrams, and the direction: iperf3.10,
+    iperf3.1.bidirectional, udp.packets.64.reverse.
     """
     name, _, way = measure.name.removeprefix("iperf3.").removeprefix("udp.packets.").partition(".")
     port, family = str(SERVER_PORTS["iperf3"]), family_option(address)
@@ -36,8 +36,8 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def interim(output: str) -> Interim:
-    """What all streams together carried, both ways, in each interval that iperf3 reports; for datagrams only if the
-    client receives, because the sent number does not show how many arrived.
+    """Return the throughput of all streams together, both ways, in each interval. For datagrams only if the client
+    receives, because the number of sent datagrams does not show how many arrived.
     """
     try:
         told = [_carried(interval) for interval in read_json(output)["intervals"]]
@@ -56,7 +56,7 @@ def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def parse(output: str) -> list[Value]:
-    """What the receivers got in bits/s; of UDP also in packets/s, with the share that was delivered and the jitter."""
+    """Return the received bits/s; for UDP also packets/s, with the share that was delivered and the jitter."""
     try:
         document = read_json(output, objects=mark_repeated)
     except JsonError as error:
@@ -67,9 +67,9 @@ def parse(output: str) -> list[Value]:
 
 
 def values(document: Mapping[str, Any]) -> list[Value]:
-    """What `parse` gives, from a report.
+    """Return the result of `parse` from a report.
 
-    iperf3 3.12 ends with status 0 even when it could not connect, so "error" is looked at first.
+    iperf3 3.12 exits with status 0 even when it could not connect, so "error" is checked first.
     """
     if document.get("error"):
         raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
@@ -99,9 +99,9 @@ def _throughput(rate: float, way: str = "") -> Value:
 
 
 def _datagrams(received: Mapping[str, Any]) -> list[Value]:
-    """Further results for UDP; jitter is that of RFC 1889 and left out when there was none.
+    """Further results for UDP; jitter is that of RFC 1889 and left out when it is zero.
 
-    Not the share that was lost but its complement: that is never zero, with which nothing can be compared.
+    The delivered share instead of the lost one, because the latter can be zero, which cannot be compared.
     """
     sent = positive(received.get("packets"), "sum_received.packets")
     seconds = positive(received.get("seconds"), "sum_received.seconds")

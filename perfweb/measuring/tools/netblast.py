@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""netblast, which comes with the stack: small datagrams as fast as one CPU sends them, and how many netreceive got; or
-the highest rates at which hardly any are lost; or how long round trips take at shares of the highest rate without loss.
+"""netblast, which is part of the stack: small datagrams as fast as one CPU sends them, and how many netreceive got; or
+the highest rates at which hardly any are lost; or round-trip times at shares of the highest rate without loss.
 """
 
 import re
@@ -23,7 +23,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def parse(output: str) -> list[Value]:
-    """Datagrams per second that arrived, and that were sent; or what a search has found, and the latencies below it."""
+    """Datagrams per second, received and sent; or the result of a search, and the latencies below it."""
     if found := {line["name"]: line["rate"] for line in _FOUND.finditer(output)}:
         rates = [Value(name, positive(rate, name), "packets/s", "higher") for name, rate in found.items()]
         return [*rates, *_latencies(output)]
@@ -37,7 +37,7 @@ def parse(output: str) -> list[Value]:
 
 
 def _latencies(output: str) -> list[Value]:
-    """Percentiles of the round trips at each load; none where none was offered."""
+    """Percentiles of the round trips at each load; none if no load was offered."""
     loads = {int(line["percent"]): line["times"] for line in _LOAD.finditer(output)}
     if loads and tuple(loads) != LOADS:
         told, wanted = (", ".join(map(str, some)) for some in (loads, LOADS))

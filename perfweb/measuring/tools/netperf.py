@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""netperf with chosen output (`-k`), as its manual describes in "Omni Output Selection"."""
+"""netperf with selected output (`-k`), as its manual describes in "Omni Output Selection"."""
 
 import re
 from collections.abc import Mapping
@@ -19,22 +19,22 @@ from perfweb.runs.catalogue import Measure
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
     "udp.rr": ("UDP_RR", []),
-    # Six fragments each way where frames hold 1500 bytes. Not a stream of such datagrams: where their sender is faster
-    # than what takes them in, each lacks some fragment, and none arrives.
+    # Six fragments each way with frames of 1500 bytes. Not a stream of such datagrams: if their sender is faster than
+    # the receiver, each loses some fragment, and none arrives.
     "udp.rr.8000": ("UDP_RR", ["-r", "8000,8000"]),
     "tcp.crr": ("TCP_CRR", []),
-    # The classic TCP_CC knows no chosen output.
+    # The classic TCP_CC does not support selected output.
     "tcp.cc": ("omni", ["-c", "-d", "cc"]),
     "tcp.stream": ("TCP_STREAM", []),
     "tcp.maerts": ("TCP_MAERTS", []),
-    # "Using netperf for Bidirectional Transfer" in its manual: four requests at a time, with answers of their size.
-    # What is under way fits into the buffers that TCP begins with, or each end could wait for the other to read.
+    # "Using netperf for Bidirectional Transfer" in its manual: four requests at a time, with responses of their size.
+    # All of them fit into TCP's initial buffers, because otherwise each end could wait for the other to read.
     "tcp.bidirectional": ("TCP_RR", ["-r", "16384,16384", "-b", "3"]),
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }
-# Throughput five times a second. A negative time has netperf look at the clock after each call; of a
-# positive one it guesses how many calls it lasts, and reports intervals of up to a second.
+# Throughput five times a second. With a negative time netperf checks the clock after each call; with a positive one it
+# guesses the number of calls, and reports intervals of up to a second.
 _MEANWHILE = ["-D", "-0.2"]
 _TOLD = re.compile(
     r"^NETPERF_INTERIM_RESULT[^=\n]*=(.+)\nNETPERF_UNITS[^=\n]*=(.+)\nNETPERF_INTERVAL[^=\n]*=(.+)$", re.MULTILINE
@@ -51,11 +51,11 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     port, family = str(SERVER_PORTS["netserver"]), family_option(address)
     common = ["netperf", family, "-H", address, "-p", port, "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
-        if test != "UDP_STREAM":  # netperf reports the sent bytes, not how many arrived
+        if test != "UDP_STREAM":  # netperf reports the sent bytes, not the received ones
             common += _MEANWHILE
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]
-    # -j keeps the time of every transaction for the percentiles.
+    # -j stores the time of every transaction for the percentiles.
     return [*common, "-j", "-t", test, "--", *options, "-k", ",".join([_OUTPUT, *_LATENCIES])]
 
 
@@ -65,8 +65,8 @@ def parse(output: str) -> list[Value]:
 
 
 def interim(output: str) -> Interim:
-    """The throughput of each interval, both ways together.  Their lengths are added, for NETPERF_ENDING is the time of
-    day, which may be set.
+    """Return the throughput of each interval, both ways together. Their lengths are added, because NETPERF_ENDING is
+    the time of day, which may be set.
     """
     told: Interim = []
     end = 0.0
@@ -80,7 +80,7 @@ def interim(output: str) -> Interim:
 
 
 def values(fields: Mapping[str, str]) -> list[Value]:
-    """What `parse` gives, from the values of the output selectors."""
+    """Return the result of `parse` from the values of the output selectors."""
     if "THROUGHPUT" not in fields:
         raise ToolError("netperf printed no THROUGHPUT")
     throughput = positive(fields["THROUGHPUT"], "THROUGHPUT")
@@ -91,7 +91,7 @@ def values(fields: Mapping[str, str]) -> list[Value]:
 
 
 def bits(unit: str) -> float:
-    """How many bits/s a unit of throughput is; netperf's kilobytes have 1024 bytes.
+    """Return the bits/s in a unit of throughput; netperf's kilobytes have 1024 bytes.
 
     10^0bits/s is refused: see `command`.
     """
@@ -103,7 +103,7 @@ def bits(unit: str) -> float:
 
 
 def _latencies(fields: Mapping[str, str]) -> list[Value]:
-    """A percentile below the resolution of netperf's histogram is printed as 0: that one is left out."""
+    """A percentile below the resolution of netperf's histogram is printed as 0, and left out here."""
     latencies = []
     for name in _LATENCIES:
         try:

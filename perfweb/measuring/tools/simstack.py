@@ -8,9 +8,9 @@ from perfweb.measuring.tools.base import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
 VIRTUAL_MS = 10
-"""Virtual milliseconds that are simulated for each second that a plan gives a sample."""
+"""Virtual milliseconds that are simulated for each second of a plan's sample."""
 
-# What a unit of a workload counts as: metric, unit, and how many of the latter it is.
+# The result for each unit of a workload: metric, unit, and factor.
 _RATES = {
     "kilobytes/s": ("throughput", "bits/s", 8000),
     "transactions/s": ("transactions", "transactions/s", 1),
@@ -21,7 +21,7 @@ _COSTS = ("instructions", "blocks", "atomics", "lines")
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
-    """A measure is named after its workload, the number of virtual CPUs, and a cost, if it is about one:
+    """A measure is named after its workload, the number of virtual CPUs, and the cost, if it is about one:
     simulated.tcp.8, simulated.tcp.1.blocks.
     """
     workload, cpus = measure.name.split(".")[1:3]
@@ -30,9 +30,9 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
-    """The rest of a command: what the stack boots with, and the seed of what is left to chance.
+    """Return the rest of a command: the tunables of the stack, and the seed of the simulation's random choices.
 
-    One tunable is not the stack's: which machine is simulated.
+    One tunable belongs not to the stack: the simulated machine.
     """
     machine = [word for name, value in tunables.items() if name == MACHINE for word in ("--machine", value)]
     settings = [word for name, value in tunables.items() if name != MACHINE for word in ("--set", f"{name}={value}")]
@@ -40,15 +40,15 @@ def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
 
 
 def parse(output: str) -> list[Value]:
-    """The rate in virtual time, and what each unit cost: instructions, blocks, atomic operations, lines fetched."""
+    """The rate in virtual time, and the cost of each unit: instructions, blocks, atomic operations, lines fetched."""
     try:
         told = read_json(output)
         (run,) = told["runs"]
         metric, unit, factor = _RATES[told["unit"]]
         values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
         each = told["unit"].removesuffix("s/s")
-        # A cost that does not occur, as lines on one CPU may not, is no sample: nothing can be compared with zero.
-        # Nor is one that an older simstack does not know.
+        # A cost of zero, such as lines on one CPU, is no sample, because nothing can be compared with zero. Nor is a
+        # cost that an older simstack does not report.
         costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ToolError(f"simstack printed no result: {error!r}"[:200]) from None

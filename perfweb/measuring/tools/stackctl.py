@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""stackctl, which comes with the stack: `top` reports the work of the receive threads in an interval, on their own
+"""stackctl, which is part of the stack: `top` reports the work of the receive threads in an interval, on their own
 host.
 """
 
@@ -22,7 +22,7 @@ def parse(output: str) -> list[Value]:
     """CPU time of a packet in the receive threads, their idle time in percent, packets/s, and misses of the cache where
     the CPU counts them.
 
-    Without any idle time there is no sample: what was offered is then more than could be received.
+    Without idle time there is no sample, because the offered load exceeds what can be received.
     """
     cpu, idle, rate, misses = (pattern.search(output) for pattern in (_CPU, _IDLE, _RATE, _MISSES))
     if cpu is None or idle is None or rate is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcpconnect, which comes with the stack: opens and closes TCP connections as fast as it can."""
+"""tcpconnect, which is part of the stack: opens and closes TCP connections as fast as it can."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcpload, which comes with the stack: at its client's wish its server calls itself, by an interface in memory."""
+"""tcpload, which is part of the stack: its client makes the server connect to itself, by an in-memory interface."""
 
 import re
 

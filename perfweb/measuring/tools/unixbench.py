@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""unixbench, which comes with the stack: when its client connects, its server loads itself over UNIX domain sockets."""
+"""unixbench, which is part of the stack: its client starts a load within the server over UNIX domain sockets."""
 
 import re
 

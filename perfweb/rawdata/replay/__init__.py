@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Replay bundles, the archives of runs: read with suspicion, analysed again without a database."""
+"""Replay bundles, the archives of runs: read as untrusted input, and analysed without a database."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The verdicts of a bundle, computed anew from its samples by the code that computes those of pages."""
+"""Computes the verdicts of a bundle again from its samples, by the code of the pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = 12
 """Digits that have to agree: another version of a library may sum in another order, which changes the last ones."""
 
 OF_THE_RUN = {"lean"}
-"""Columns that need more than the samples that count: when they were taken, and those of the sentinel."""
+"""Columns that need more than the counted samples: their times, and the samples of the sentinel."""
 
 _KEY = ("test", "base", "other")
 
@@ -28,7 +28,7 @@ _KEY = ("test", "base", "other")
 def analyse(bundle: Bundle) -> list[Pair]:
     """Compare the variants of a bundle as the page of its run does. No database is needed.
 
-    Raises BundleError where the samples cannot be analysed.
+    Raises BundleError if the samples cannot be analysed.
     """
     variants = [
         Variant(pk=place, name=variant.name, baseline=variant.baseline, position=place)
@@ -58,10 +58,9 @@ def _sets(metrics: Sequence[Metric], variants: dict[str, int]) -> Iterator[tuple
 
 
 def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
-    """Return in words where the verdicts and numbers of a bundle are others than those computed here.
+    """Describe the differences between the verdicts and numbers of a bundle and those computed here.
 
-    Numbers agree when they are the same to DIGITS digits. What is OF_THE_RUN, or a column that this program does not
-    know, is not looked at.
+    Numbers agree when they are the same to DIGITS digits. Columns in OF_THE_RUN, or unknown ones, are not compared.
     """
     table = verdicts_table(comparison for pair in analysed for comparison in pair.compared)
     columns = [column.name for column in table.columns]

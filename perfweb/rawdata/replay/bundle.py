@@ -26,7 +26,7 @@ _READ = {
     "verdicts.json": 64 << 20,
     MANIFEST: 64 << 20,
 }
-"""Members that are looked into, and how many bytes they may have."""
+"""Members that are read, and their max bytes."""
 
 MOST_VARIANTS = 64
 MOST_TESTS = 1000
@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class BundledVariant:
-    """A variant of the run; `revision` is what it was built from, empty where that is not known."""
+    """A variant of the run; `revision` is that of its sources, empty if unknown."""
 
     name: str
     baseline: bool
@@ -50,8 +50,8 @@ class BundledVariant:
 class Bundle:
     """A bundle whose members all have the listed hashes.
 
-    `tests` are those that were measured, `metrics` their counted samples, and `verdicts` the rows of the table of
-    verdicts. `confidence` and `margin` are those of the stored verdicts, in percent. `plan` may be no plan.
+    `tests` are the measured ones, `metrics` their counted samples, and `verdicts` the rows of the table of verdicts.
+    `confidence` and `margin` are those of the stored verdicts, in percent. `plan` may be an invalid plan.
     """
 
     number: int
@@ -114,7 +114,7 @@ def _variants(run: _Reader) -> tuple[BundledVariant, ...]:
 
 
 def _check_sums(found: Mapping[str, Found]) -> None:
-    """Every member is in the list of hashes, with its hash, and nothing else is."""
+    """Check that the list of hashes has every member with its hash, and no others."""
     listed: dict[str, str] = {}
     for number, line in enumerate(_text(found, MANIFEST).splitlines(), start=1):
         match = _SUM.fullmatch(line)
@@ -168,7 +168,7 @@ def _json(found: Mapping[str, Found], name: str) -> Any:
 
 
 class _Reader:
-    """Takes values of the wanted types out of an object."""
+    """Reads values of the required types from an object."""
 
     def __init__(self, where: str, value: object) -> None:
         self.where = where
@@ -198,7 +198,7 @@ class _Reader:
         return self.checked_word(self.need(name, str), name)
 
     def checked_word(self, word: object, name: str) -> str:
-        """A text for a terminal: short, and without control characters."""
+        """Return a text for a terminal: short, and without control characters."""
         if not isinstance(word, str) or len(word) > LONGEST_WORD or _CONTROL.search(word):
             self.reject(f"has a {name} that is no text of at most {LONGEST_WORD} characters without control characters")
         return word

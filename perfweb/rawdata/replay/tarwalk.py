@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Walks through an untrusted tar archive by headers, and accepts only plain files with plain names.
 
-Python's tarfile follows links, extended headers and sparse maps that an archive of this service never has, and each
-of them has
-been a way to do harm. Here every header is looked at by itself (IEEE Std 1003.1-2017, pax, "ustar Interchange Format"),
-and everything unusual is refused with the name of the member and the reason. Nothing is ever unpacked to the disk.
+Python's tarfile follows links, extended headers and sparse maps, which archives of this service never have, and each of
+which was the cause of vulnerabilities. Here every header is checked separately (IEEE Std 1003.1-2017, pax, "ustar
+Interchange Format"), and everything unusual is refused with the name of the member and the reason. Nothing is ever
+unpacked to the disk.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Found:
 
 
 def walk(path: Path, limit: Callable[[str], int | None]) -> Iterator[Found]:
-    """Yield the members of an archive, which all lie in one folder.
+    """Yield the members of an archive, which are all in one folder.
 
-    `limit` says of a name how many bytes may be kept in memory, None for a member of which only the hash is wanted.
+    `limit` returns for a name how many bytes may be kept in memory, None for a member of which only the hash is needed.
     Raises BundleError, or OSError for a file that cannot be read.
     """
     with path.open("rb") as file:
@@ -85,7 +85,7 @@ def walk(path: Path, limit: Callable[[str], int | None]) -> Iterator[Found]:
 
 
 def _header(block: bytes, number: int, left: int) -> tuple[str, int]:
-    """Name and size of the member that a header announces, `left` bytes before the end of the file."""
+    """Return name and size of the member in a header, `left` bytes before the end of the file."""
     try:
         entry = tarfile.TarInfo.frombuf(block, "ascii", "strict")
     except (tarfile.TarError, ValueError) as error:

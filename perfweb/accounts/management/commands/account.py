@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self.stdout.write(f"The password is set, once, at {_link(user)}")
 
     def _changed(self, user: User, command: str, options: dict[str, Any]) -> str:
-        """Change the account; returns what was done, for the log."""
+        """Change the account; return the change for the log."""
         done = {"add": "made, ", "role": "now ", "deactivate": "not active", "activate": "active", "link": "new link"}
         if command in {"add", "role"}:
             user.role = ROLES[options["role"]]
@@ -83,7 +83,7 @@ def _known(name: str) -> User:
 
 
 def _link(user: User) -> str:
-    """The address at which the password can be set until it has been, or PASSWORD_RESET_TIMEOUT is over."""
+    """The address for setting the password, valid once and until PASSWORD_RESET_TIMEOUT is over."""
     key = urlsafe_base64_encode(force_bytes(user.pk))
     path = reverse("accounts:set-password", args=[key, default_token_generator.make_token(user)])
     return f"{settings.SITE_URL}{path}"

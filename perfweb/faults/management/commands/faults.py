@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py faults`: lists what failed unattended, and clears what an operator has dealt with."""
+"""`manage.py faults`: lists faults of unattended loops, and clears those that an operator has handled."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py register_repository NAME --url URL …`: makes a repository known, and its project on a forge."""
+"""`manage.py register_repository NAME --url URL …`: registers a repository, and its project on a forge."""
 
 from typing import Any
 

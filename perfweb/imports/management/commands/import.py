@@ -84,7 +84,7 @@ class Command(BaseCommand):
 
 
 def _options(given: dict[str, Any]) -> Options:
-    """Raises ValueError for what cannot be meant."""
+    """Raises ValueError for values that cannot be valid."""
     columns = dict(entry.partition("=")[::2] for entry in given["column"])
     if wrong := next((entry for entry in given["column"] if "=" not in entry), None):
         raise ValueError(f"--column {wrong} does not say which field it is: write FIELD={wrong}")

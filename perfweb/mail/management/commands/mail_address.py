@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py mail_address add|remove|list`: which mail address is whose, by who gives commands on the server."""
+"""`manage.py mail_address add|remove|list`: links mail addresses to accounts, by users of the server."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py mail_fetch`: takes mails from a mailbox (IMAP) until it is ended."""
+"""`manage.py mail_fetch`: fetches mails from a mailbox (IMAP) until it is stopped."""
 
 import signal
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py mail_intake`: takes mails from our mail server until it is ended."""
+"""`manage.py mail_intake`: accepts mails from the mail server (LMTP) until it is stopped."""
 
 import signal
 import threading
@@ -16,7 +16,9 @@ class Command(BaseCommand):
     help = "Receives mails by LMTP; the messenger handles their requests (docs/howto/mail.md)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        usual = str((Path(settings.PERFWEB_VAR) / "run").resolve() / "lmtp.sock")  # short, as a socket's has to be
+        usual = str(
+            (Path(settings.PERFWEB_VAR) / "run").resolve() / "lmtp.sock"
+        )  # short, because paths of sockets are limited
         parser.add_argument("--listen", default=usual, metavar="SOCKET|HOST:PORT", help=f"where ({usual})")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -24,7 +26,7 @@ class Command(BaseCommand):
             raise CommandError("PERFWEB_MAIL_ADDRESS is not set: give it the address that patches are sent to")
         try:
             server = listen(options["listen"])
-            if "/" in options["listen"]:  # left by a process that was killed
+            if "/" in options["listen"]:  # left by a killed process
                 Path(options["listen"]).unlink(missing_ok=True)
             server.start()
         except (OSError, ValueError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py receive_mail < message`: takes one mail, for a pipe of a mail server."""
+"""`manage.py receive_mail < message`: stores one mail, for a pipe of a mail server."""
 
 import os
 import sys
@@ -25,5 +25,5 @@ class Command(BaseCommand):
             self.stdout.write(receive(sys.stdin.buffer.read(MAIL_BYTES + 1), options["sender"]))
         except IgnoredError as error:
             self.stdout.write(f"ignored: {error}")
-        except (NotNowError, Error) as error:  # the mail server keeps it
+        except (NotNowError, Error) as error:  # the mail server keeps the mail
             raise CommandError(f"not taken: {error}", returncode=os.EX_TEMPFAIL) from None

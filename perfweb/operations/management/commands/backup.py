@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py backup DIRECTORY`: everything that is in the database, and the sources of runs that wait."""
+"""`manage.py backup DIRECTORY`: copies the database, and the sources of queued runs."""
 
 from pathlib import Path
 from typing import Any

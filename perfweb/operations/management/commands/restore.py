@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py restore DIRECTORY`: what `manage.py backup` made, into an empty database."""
+"""`manage.py restore DIRECTORY`: restores a back-up of `manage.py backup` into an empty database."""
 
 from pathlib import Path
 from typing import Any

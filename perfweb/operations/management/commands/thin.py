@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py thin DAYS`: gives up the raw outputs of old runs, and keeps their samples."""
+"""`manage.py thin DAYS`: deletes the raw outputs of old runs, and keeps their samples."""
 
 from typing import Any
 
