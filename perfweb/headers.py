@@ -70,8 +70,8 @@ class ContentSecurityPolicy(AnswerMiddleware):
 
 
 def _not_modified(response: HttpResponseBase) -> HttpResponseBase:
-    """Give a 304 the headers of the response that it stands for: its Vary, and no length but that of it, which is
-    unknown here (RFC 9110, sections 8.6 and 15.4.5).
+    """Give a 304 the headers of the response that it replaces: its Vary, and no length, because that of the
+    response is unknown here (RFC 9110, sections 8.6 and 15.4.5).
     """
     response.headers.pop("Content-Length", None)
     patch_vary_headers(response, ("Accept-Encoding",))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Celery beat by the monotonic clock: a clock that is put back stops nothing, and a full disk neither.
+"""Celery beat by the monotonic clock, which neither a clock that is put back nor a full disk stops.
 
 Celery's own schedulers compute the next call from the time of day.  After a step of an hour back they call nothing for
 an hour, and the persistent one ends when it cannot write its file.
@@ -23,11 +23,11 @@ class SteadyScheduler(Scheduler):
         super().__init__(*arguments, **named)
 
     def setup_schedule(self) -> None:
-        """Take the entries of the settings alone."""
+        """Take the entries of the settings only."""
         self.merge_inplace(self.app.conf.beat_schedule)
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Call what is due; returns the seconds until something is."""
+        """Call the due entries; return the seconds until the next."""
         for name, entry in self.schedule.items():
             now = time.monotonic()
             if self._due.setdefault(name, now) <= now:
@@ -42,7 +42,7 @@ class SteadyScheduler(Scheduler):
         return entry.schedule.seconds
 
     def sync(self) -> None:
-        """Show by the time of a file, every three minutes, that beat lives."""
+        """Update the timestamp of a file every three minutes, as a sign of life."""
         if self._alive:
             with contextlib.suppress(OSError):
                 Path(self._alive).touch()

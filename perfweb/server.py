@@ -29,12 +29,12 @@ log = logging.getLogger("perfweb.server")
 IDLE_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 RESERVED_FILES = 300
-"""Descriptors for everything that is no client: databases, files, pipes."""
+"""Descriptors for other purposes than clients: databases, files, pipes."""
 REQUESTED_FILES = 65536
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 with time limits; its connections that wait for a request are kept in the order in which they began."""
+    """HTTP/1.1 with time limits; its idle connections are kept in the order in which they became idle."""
 
     idle: ClassVar[OrderedDict[Protocol, asyncio.TimerHandle]] = OrderedDict()
     most: ClassVar[int] = 1000
@@ -104,7 +104,7 @@ def raise_file_limit(connections: int) -> int:
 
 
 def configuration(arguments: argparse.Namespace, connections: int) -> uvicorn.Config:
-    """Return uvicorn's configuration.  Forwarded headers are read by perfweb.proxies, never by uvicorn."""
+    """Return uvicorn's configuration. Forwarded headers are read by perfweb.proxies, never by uvicorn."""
     return uvicorn.Config(
         "perfweb.asgi:application",
         host=arguments.host,
@@ -114,14 +114,15 @@ def configuration(arguments: argparse.Namespace, connections: int) -> uvicorn.Co
         log_level=arguments.log_level,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=connections + 2,  # with fewer a connection that the protocol still makes room for is refused
+        limit_concurrency=connections
+        + 2,  # with fewer, connections would be refused for which the protocol still makes room
         timeout_keep_alive=5,
         timeout_graceful_shutdown=3,
     )
 
 
 def check_proxies() -> None:
-    """Exit with advice where every request would be redirected to the site's own HTTPS address, for ever."""
+    """Exit with advice if every request would be redirected to the site's own HTTPS address in an endless loop."""
     if settings.SECURE_SSL_REDIRECT and not settings.TRUSTED_PROXIES:
         raise SystemExit(
             "perfweb.server: PERFWEB_TRUSTED_PROXIES is not set: list the address from which the reverse proxy that "

@@ -11,7 +11,7 @@ State = TypeVar("State", bound=models.TextChoices)
 
 
 class IllegalTransitionError(ValueError):
-    """The row is in a state from which there is no such transition; the message names both states."""
+    """The row is in a state without such a transition; the message names both states."""
 
 
 @transaction.atomic
@@ -24,11 +24,11 @@ def change(
     after: Callable[[Row, State], None],
     fields: Collection[str] | None = None,
 ) -> Row:
-    """Give the row of `rows` with that number another state, and return it.
+    """Change the state of the row of `rows` with that number, and return it.
 
-    The row is locked.  `before` changes it while it has its old state and may raise what forbids the step; `after` gets
-    the old state and writes the history.  `fields` are those that are saved, all by default.  Raises
-    IllegalTransitionError where `allowed` has no such step.
+    The row is locked. `before` changes it while it has its old state and may raise an exception to prevent the step;
+    `after` gets the old state and writes the history. `fields` are those that are saved, all by default. Raises
+    IllegalTransitionError if `allowed` has no such step.
     """
     row = rows.select_for_update(of=("self",)).get(number=number)
     old = type(to)(row.state)  # type: ignore[attr-defined]

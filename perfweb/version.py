@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which code answers: another version may say the same in other words and bytes."""
+"""The version of the code in caches: another version may give other words and bytes for the same data."""
 
 import hashlib
 from functools import cache
@@ -13,7 +13,7 @@ import perfweb
 
 @cache
 def code_version() -> str:
-    """Return a digest of the code and the files that make pages, answers and downloads, or are named in them."""
+    """Return a digest of the code and of the files that affect pages, responses and downloads."""
     digest = hashlib.sha256()
     code, root = Path(perfweb.__path__[0]), settings.BASE_DIR
     sources = (

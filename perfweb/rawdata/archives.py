@@ -61,7 +61,7 @@ def _artefact(key: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Written:
-    """A generated member; `name` changes when its content does."""
+    """A generated member; `identity` changes when its content does."""
 
     identity: str
     pieces: Callable[[], Iterator[bytes]] = field(compare=False)

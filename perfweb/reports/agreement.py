@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a change that was published and one that was measured go together, in words."""
+"""Whether a published change and a measured one agree, in words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perfweb.verdicts.numbers import percent
 
 @dataclass(frozen=True)
 class PublishedChange:
-    """Its sign, 0 for none; its size in percent, None if only the sign was published; `error` is half of the interval
-    that was printed for it, if one was.
+    """Its sign, 0 for none; its size in percent, None if only the sign was published; `error` is half of the published
+    interval, if there was one.
     """
 
     sign: int
@@ -29,7 +29,7 @@ class PublishedChange:
         return given if self.error is None else f"{given} ±{percent(self.error)}"
 
     def meets(self, low: float, high: float) -> bool:
-        """Whether its interval and another one, in percent, have something in common."""
+        """Whether its interval and another one, in percent, overlap."""
         if self.percent is None:
             return False
         error = self.error or 0.0
@@ -37,7 +37,7 @@ class PublishedChange:
 
 
 def agreement(published: PublishedChange, found: Comparison | None) -> str:
-    """Say how the two go together.  What is not proven has no sign."""
+    """Describe the agreement. An unproven change has no sign."""
     if found is None or found.a is None or found.b is None:
         return "not measured here"
     if found.effect is None:

@@ -20,12 +20,12 @@ BUDGETS = (5, 15, 60)
 """Minutes for which pages show the detectable change."""
 
 SHOWN = 200
-"""Calibrations of tests that the history of a testbed is drawn from, the newest."""
+"""Max number of calibrations of a test, the newest, in a testbed's history."""
 
 
 @dataclass(frozen=True)
 class Visible:
-    """The smallest change in percent that a test of two variants shows in so many minutes, and by which design."""
+    """The smallest change in percent that a test of two variants detects in that many minutes, and the design."""
 
     minutes: int
     change: float | None
@@ -45,7 +45,7 @@ class CalibratedTest:
 
     @property
     def visible(self) -> list[Visible]:
-        """What can be seen with samples of a second, one of them for warm-up on each boot."""
+        """Return the detectable changes with samples of one second, one of them for warm-up on each boot."""
         noise = noise_of(self.row)
 
         def seconds(samples: int) -> float:
@@ -61,7 +61,9 @@ class CalibratedTest:
 
 @dataclass(frozen=True)
 class RuleAlarms:
-    """The false alarms of a rule over all tests, and the median width of its intervals against those of verdicts."""
+    """The false positives of a rule over all tests, and the median width of its intervals relative to those of
+    verdicts.
+    """
 
     rule: str
     decides: bool
@@ -93,7 +95,7 @@ class Trust:
 
     @property
     def deciding(self) -> RuleAlarms:
-        """The rule that verdicts follow."""
+        """The rule of verdicts."""
         return next(rule for rule in self.rules if rule.decides)
 
     def _share(self, rule: str) -> float:
@@ -119,12 +121,12 @@ def trust(rows: Sequence[Calibration]) -> Trust | None:
 
 
 def trust_of(run: Run, tests: Sequence[str]) -> Trust | None:
-    """Read how often verdicts on these tests are false alarms on the testbed of a run: one query."""
+    """Read the false positive rate of these tests on the testbed of a run: one query."""
     return trust(list(newest_of(run.testbed).filter(test__in=tests)))
 
 
 def noise_over_runs(testbed: Testbed) -> dict[str, dict[int, float]]:
-    """Read how much boots scattered in the newest calibrations, in percent by test and run: one query."""
+    """Read the scatter of boots in the newest calibrations, in percent by test and run: one query."""
     found: dict[str, dict[int, float]] = {}
     for row in Calibration.objects.filter(run__testbed=testbed).order_by("-pk")[:SHOWN]:
         found.setdefault(row.test, {})[row.run_id] = row.boot_deviation

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contention of locks before and after a change, published and measured.
 
-Numbers are failed attempts from the columns cnt_hold and count of profiles as of 2006. How many fail depends on what
-else the host does, and changes from boot to boot; how they are shared out among the locks does so much less. It is the
-shares that are compared.
+The numbers are failed attempts from the columns cnt_hold and count of profiles as of 2006. How many attempts fail
+depends on other load of the host, and changes from boot to boot. Their distribution among the locks changes much less,
+so shares are compared.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Counts = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Failed:
-    """The failed attempts to get a lock: their share in percent of those at all listed locks, and how many they are for
-    a million acquisitions.
+    """The failed attempts to get a lock: their share in percent of those at all listed locks, and their number for a
+    million acquisitions.
     """
 
     share: float
@@ -40,7 +40,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class LockRow:
-    """A lock before and after, there and here: None where the list did not have it, or no boot got it."""
+    """A lock before and after, published and measured: None if the list does not have it, or no boot acquired it."""
 
     name: str
     there: list[Failed | None]
@@ -50,7 +50,7 @@ class LockRow:
 
 @dataclass(frozen=True)
 class Contention:
-    """The locks of two variants of a run, in the order of what was published; None: the run has no such variant."""
+    """The locks of two variants of a run, in the published order; None if the run has no such variant."""
 
     before: Variant | None
     after: Variant | None
@@ -58,7 +58,7 @@ class Contention:
 
 
 def moved(variants: Mapping[str, Variant], published: Mapping[str, Any]) -> Contention:
-    """Put the published contention of locks beside that of the boots of two variants."""
+    """Compare the published contention of locks with that of the boots of two variants."""
     before, after = (variants.get(published[when]) for when in ("before", "after"))
     known = [Side(variant.name, variant.name, [variant], {}) for variant in (before, after) if variant]
     told = told_by(known, [VIEW])[VIEW] if before and after else [[], []]
@@ -71,7 +71,9 @@ def moved(variants: Mapping[str, Variant], published: Mapping[str, Any]) -> Cont
 
 
 def counted(text: str, places: Mapping[str, str]) -> Counts:
-    """Add up a profile for each lock, over the places that match its pattern, without locks that nobody acquired."""
+    """Add up a profile for each lock, over the places that match its pattern, without locks that were never
+    acquired.
+    """
     profile = read_profile(text)
     found = {}
     for name, place in places.items():
@@ -83,7 +85,7 @@ def counted(text: str, places: Mapping[str, str]) -> Counts:
 
 
 def failed(counts: Counts) -> dict[str, Failed]:
-    """Return the shares of locks in what failed, by their names; none where nothing failed."""
+    """Return the share of each lock in the failed attempts, by name; empty without failed attempts."""
     total = sum(attempts for attempts, _ in counts.values())
     return {
         name: Failed(100 * attempts / total, MILLION * attempts / acquired)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports of booted systems, and their counters side by side."""
+"""Reports of booted systems, and their counters in columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CounterRow:
 
     @property
     def spread(self) -> float:
-        """The max ratio between two sides, as a number that grows with how much they differ."""
+        """The max ratio between two sides, as a number that grows with the difference."""
         known = [mean for mean in self.means if mean is not None]
         return (max(known) + 1) / (min(known) + 1) if len(known) > 1 else 0.0
 
@@ -55,7 +55,7 @@ def told_by(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[
 
 def counter_rows(told: Mapping[str, Sequence[Sequence[str]]]) -> list[CounterRow]:
     """List the counters that differ most between sides, at most MOST_ROWS; each view has the texts of each side's
-    boots. What is at the end as it was at the start is a setting, or has counted nothing.
+    boots. Values that did not change during a boot are left out, because they are settings or unused counters.
     """
     started, ended = (_means(told[view]) for view in (AT_START, AT_END))
     unknown = [None] * len(told[AT_END])

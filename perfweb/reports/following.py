@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Shows on a terminal how far a run is, until it is over."""
+"""Shows the progress of a run on a terminal until it is over."""
 
 import time
 from typing import Any
@@ -46,7 +46,7 @@ class Watch:
                 self.told = time.monotonic()
 
     def line(self) -> str:
-        """Between two events the bar moves at the pace that was foreseen."""
+        """Between two events the bar moves at the estimated pace."""
         since = min(time.monotonic() - self.told, self.seconds)
         share = since / self.seconds if self.seconds else 0.0
         fraction = self.fraction + (1 - self.fraction) * share
@@ -58,7 +58,7 @@ class Watch:
 
 
 def follow_to_its_verdict(number: int, out: OutputWrapper) -> Run:
-    """Show the progress of a run and then its comparison. Raises CommandError unless it is done in the end."""
+    """Show the progress of a run and then its comparison. Raises CommandError unless the run ends as done."""
     try:
         run = _follow(number, out)
     except KeyboardInterrupt:
@@ -79,7 +79,7 @@ def _address(run: Run) -> str:
 
 
 def _follow(number: int, out: OutputWrapper) -> Run:
-    """Shows the progress until the run is over; on a terminal in one line, otherwise a line for each news."""
+    """Show the progress until the run is over; on a terminal in one line, otherwise a line for each event."""
     terminal = out.isatty()
     watch = Watch()
     shown, began = "", time.monotonic()

@@ -17,9 +17,9 @@ CPUS = "machine.cpus"
 """The knob for the number of CPUs of the stack; the effect of every other one is shown for each of its levels."""
 
 Settings = Mapping[int, Mapping[str, str]]
-"""The knobs in which variants differ, by the variant's key."""
+"""The knobs that differ between variants, by the variant's key."""
 
-# From these sizes on, in percent, a cell of the heat map is darker.
+# Sizes in percent from which a cell of the heat map is darker.
 _STEPS = (0.5, 2.0, 5.0, 15.0)
 
 
@@ -32,7 +32,7 @@ class EffectCell:
 
     @property
     def heat(self) -> str:
-        """The class of the style sheet: how large, and which way."""
+        """The class of the style sheet: size and direction."""
         if self.effect is None or self.effect.percent is None:
             return ""
         strength = sum(abs(self.effect.percent) >= step for step in _STEPS)
@@ -41,7 +41,7 @@ class EffectCell:
 
 @dataclass(frozen=True)
 class EffectRow:
-    """One knob, or the interaction of two, on all tests; with so many CPUs, where it is about those alone."""
+    """One knob, or the interaction of two, on all tests; with that many CPUs, if it is about those alone."""
 
     factors: tuple[Factor, ...]
     cells: list[EffectCell]
@@ -62,12 +62,12 @@ class KnobResults:
 
     @property
     def knobs(self) -> list[str]:
-        """The names of the knobs in which the variants differ."""
+        """The names of the knobs that differ between the variants."""
         return list(next(iter(self.settings.values()), {}))
 
     @cached_property
     def cpu_counts(self) -> list[str]:
-        """In which numbers of CPUs the variants differ, the smallest first; none where that is no knob of theirs."""
+        """The numbers of CPUs of the variants, the smallest first; empty if they do not differ."""
         found = {setting.get(CPUS, "") for setting in self.settings.values()}
         return sorted(found, key=int) if len(found) > 1 and all(count.isdecimal() for count in found) else []
 
@@ -100,7 +100,7 @@ class KnobResults:
         return lines
 
     def measured(self, test: str) -> list[tuple[Variant, SampleSet]]:
-        """The variants on which a test has samples, the baseline first."""
+        """The variants with samples of a test, the baseline first."""
         ordered = sorted(self.variants, key=lambda variant: (not variant.baseline, variant.position))
         found = ((variant, self.counted.sets.get((variant.pk, test))) for variant in ordered)
         return [(variant, samples) for variant, samples in found if samples]
@@ -110,7 +110,7 @@ class KnobResults:
         return _only(self.settings, lambda name: name != CPUS)
 
     def _effects(self, test: str) -> dict[tuple[Factor, ...], EffectCell]:
-        """The effects on one test; a boot is one observation, because its samples have much in common."""
+        """The effects on one test; a boot is one observation, because its samples are not independent."""
         found = self.measured(test)
         boots = [
             (self.settings[variant.pk], mean) for variant, samples in found for mean in _means(samples) if mean > 0
@@ -123,7 +123,7 @@ class KnobResults:
 
 
 def knob_settings(variants: Sequence[Variant]) -> Settings:
-    """Return, by variant's key, the knobs in which the variants differ: tunables, build options and target."""
+    """Return, by variant's key, the knobs that differ between the variants: tunables, build options and target."""
     every = {variant.pk: _knobs(variant) for variant in variants}
     known = sorted({name for knobs in every.values() for name in knobs})
     complete = {key: {name: knobs.get(name, "") for name in known} for key, knobs in every.items()}

@@ -26,25 +26,25 @@ COLUMNS = {
     "wait_total": "waited, µs",
     "total": "held, µs",
 }
-"""Columns of a profile that are compared, in words. A profile of 2006 does not know how long was waited, and only it
-knows how often others failed to get what this place held, each attempt counted.
+"""The compared columns of a profile, in words. A profile of 2006 has no waiting times. Only it has the failed attempts
+of others during a hold, each attempt counted.
 """
 
 _HEAVY = ("wait_total", "cnt_hold", "cnt_lock", "count")
 """The order of places by importance."""
 
 _NUMBER = re.compile(r"\d{1,20}", re.ASCII)
-# A compiler names a file as seen from where it builds.
+# A compiler names a file relative to its build directory.
 _UPWARDS = re.compile(r"^(?:\.\./)+(?:source/)?(?:stack/)?")
 
 Costs = dict[str, dict[str, float]]
-"""The numbers of each place in the columns that are compared, by the name of the column."""
+"""The numbers of each place in the compared columns, by column name."""
 
 
 @dataclass(frozen=True)
 class LockRow:
-    """A place that acquires a lock: for each side its numbers, mean per boot, each with its increase over
-    the first side; None without a profile.
+    """A place that acquires a lock: for each side its numbers, mean per boot, each with its increase over the first
+    side; None without a profile.
     """
 
     place: str
@@ -53,7 +53,9 @@ class LockRow:
 
 @dataclass(frozen=True)
 class LockTable:
-    """One kind of profile: the places that cost most, after the sum of all; `left_out` are how many more there are."""
+    """One kind of profile: the most expensive places, after the sum of all; `left_out` is the number of further
+    places.
+    """
 
     title: str
     columns: list[str]
@@ -62,7 +64,7 @@ class LockTable:
 
 
 def read_profile(text: str) -> Costs:
-    """Read a profile. Lines of one place are added up; what is no line of the table is passed over."""
+    """Read a profile. Lines of one place are added up; other lines are skipped."""
     names: list[str] = []
     found: Costs = {}
     for line in text.splitlines():
@@ -101,7 +103,7 @@ def _table(title: str, sides: Sequence[Sequence[Costs]]) -> LockTable:
 
 
 def _row(place: str, means: Sequence[Costs | None], columns: Sequence[str]) -> LockRow:
-    """A place that a side never came by was acquired there no times."""
+    """A place that is missing on a side was not acquired there."""
     numbers = [None if costs is None else costs.get(place, {}) for costs in means]
     sides = [[None if one is None else one.get(name, 0.0) for name in columns] for one in numbers]
     return LockRow(place, [[(b, _more(a, b)) for a, b in zip(sides[0], side, strict=True)] for side in sides])
@@ -116,7 +118,7 @@ def _most(means: Iterable[Costs | None], place: str, column: str) -> float:
 
 
 def _means(boots: Sequence[Costs]) -> Costs | None:
-    """The mean per boot; None of no boots."""
+    """The mean per boot; None without boots."""
     if not boots:
         return None
     places = {place for boot in boots for place in boot}

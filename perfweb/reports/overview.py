@@ -15,8 +15,8 @@ from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 @dataclass(frozen=True)
 class Cell:
-    """One test on one variant: its samples (None where nothing was delivered), its measurements boot by boot, and its
-    verdict (None for the baseline itself).
+    """One test on one variant: its samples (None if there are none), its measurements boot by boot, and its verdict
+    (None for the baseline itself).
     """
 
     variant: Variant
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BriefCell:
-    """One test on one variant as its summary has it, None where nothing was delivered."""
+    """The summary of one test on one variant, None if there are no samples."""
 
     summary: Summary | None
     failures: int
@@ -67,7 +67,7 @@ class BriefRow:
 
 
 def full_rows(results: RunResults, pairs: Iterable[PairVerdicts]) -> list[Row]:
-    """Arrange the tests of `results` with the run's verdicts among all its tests."""
+    """Arrange the tests of `results` with the run's verdicts on all its tests."""
     by_variant = _by_variant(pairs)
     rows = []
     for test in results.tests:

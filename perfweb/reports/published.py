@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run found beside what was published of its experiment: published.yaml has the figures and their sources."""
+"""Compares a run with published results of its experiment: published.yaml has the figures and their sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIGNS = {"higher": 1, "lower": -1}
 
 @dataclass(frozen=True)
 class Row:
-    """A published effect of `variant` against `base`, and the run's own, None where it was not measured."""
+    """A published effect of `variant` against `base`, and the measured one, None if it was not measured."""
 
     test: str
     variant: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Published:
-    """A published experiment; `rows` are in its order, `contention` is None where nothing was published of locks."""
+    """A published experiment; `rows` are in its order, `contention` is None if no contention was published."""
 
     title: str
     source: str
@@ -50,7 +50,7 @@ class Published:
 
 
 def beside(run: Run) -> Published | None:
-    """Put the published effects of a run's plan beside its own, or None if nothing was published of it."""
+    """Compare the measured effects of a run's plan with the published ones; None if nothing was published about it."""
     found = _figures().get(run.plan.name)
     if found is None:
         return None

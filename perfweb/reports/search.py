@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Search over everything that has a page: each kind of thing with the newest that hold all words.
+"""Search over everything that has a page: for each kind the newest items that contain all words.
 
-Every text that is searched has a trigram index (https://www.postgresql.org/docs/15/pgtrgm.html), so that a part of a
-word is found, in whatever case, without reading the table.
+Every searched text has a trigram index (https://www.postgresql.org/docs/15/pgtrgm.html), so that a part of a word is
+found in any case, without reading the table.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ SHORTEST_WORD = 3
 """Letters of a word that a trigram index can find."""
 
 MOST_WORDS = 8
-"""Words of a query; the page refuses more."""
+"""Max number of words of a query; the page refuses more."""
 RARE = 200
-"""Matches up to which all are read to find the newest."""
+"""Max matches of which all are read to find the newest."""
 
 RECENT = 10_000
-"""Rows of a table, the newest, among which those of a common word are looked for."""
+"""Number of newest rows among which a common word is searched first."""
 
 Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Something found: its name, its address, and where the words stand."""
+    """A search result: its name, its address, and the text around the words."""
 
     name: str
     address: str
@@ -47,7 +47,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Group:
-    """What was found of one kind; `more` is set if there are more."""
+    """The results of one kind; `more` is set if there are more."""
 
     title: str
     hits: list[Hit]
@@ -55,7 +55,7 @@ class Group:
 
 
 def search(query: str) -> list[Group]:
-    """Find everything that holds all words of the query; a number finds its run. At most 25 queries."""
+    """Find everything that contains all words of the query; a number finds its run. At most 25 queries."""
     words = [word for word in query.split() if len(word) >= SHORTEST_WORD]
     groups = [_group("Runs", _run_by_number(query))]
     if words:
@@ -78,7 +78,7 @@ def _group(title: str, hits: Iterable[Hit]) -> Group:
 
 
 def _all_words(words: list[str], *fields: str) -> Q:
-    """Each word in one of the fields."""
+    """Require each word in one of the fields."""
     condition = Q()
     for word in words:
         condition &= Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR)
@@ -86,11 +86,11 @@ def _all_words(words: list[str], *fields: str) -> Q:
 
 
 def _newest(rows: QuerySet[Row]) -> list[Row]:
-    """The newest matches, up to one more than are shown.
+    """Return the newest matches, up to one more than are shown.
 
     In the order of the keys PostgreSQL would walk through a whole table when hardly anything matches, and to sort them
-    it would read all matches of a common word. So the newest of a common word are looked for among the newest rows;
-    only where these have too few, any of the others follow.
+    it would read all matches of a common word. So a common word is searched among the newest rows first, and in the
+    others only if these have too few matches.
     """
     some = list(rows.order_by()[: RARE + 1])
     if len(some) > RARE:

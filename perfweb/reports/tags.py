@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Entity tags (RFC 9110, section 8.8.3) of pages and responses, computed without rendering them.
 
-A finished run does not change until it is resumed, which is a step in its history, or until its samples are
-summarised anew. A response about many runs is unchanged while nothing is written.
+A finished run does not change until it is resumed, which is a step in its history, or until its samples are summarised
+anew. A response about many runs is unchanged while nothing is written.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ _SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time(), pg_
 
 
 def tag_of_run(request: HttpRequest, number: int, **_: object) -> str | None:
-    """Return the tag of a response about one run only: one query. None while something works
-    on the run, and where there is none.
-    """
+    """Return the tag of a response about one run only: one query. None during the run, or if it does not exist."""
     return _tag(request, _state(number))
 
 
@@ -43,10 +41,10 @@ def tag_of_page(request: HttpRequest, number: int) -> str | None:
 def tag_of_database(request: HttpRequest, **_: object) -> str | None:
     """Return the tag of a response that depends on the database only: one query, which reads no table.
 
-    A transaction that changes anything is in no snapshot that was taken before its end, so two equal snapshots of a
-    server that was not started anew see the same (PostgreSQL, "Transaction ID and Snapshot Information Functions").
-    While something is measured tags do not last. None within a transaction that has written itself, for it sees more
-    than its snapshot.
+    A transaction that changes anything is in no snapshot taken before its end. So two equal snapshots of a server that
+    was not restarted show the same data (PostgreSQL, "Transaction ID and Snapshot Information Functions"). During
+    measurements tags are short-lived. None within a transaction that has written itself, because it sees more than its
+    snapshot.
     """
     with connection.cursor() as cursor:
         cursor.execute(_SNAPSHOT)
@@ -55,7 +53,7 @@ def tag_of_database(request: HttpRequest, **_: object) -> str | None:
 
 
 def _state(number: int) -> tuple[Any, ...] | None:
-    """What changes when anything does that is known of a run that is over."""
+    """Values that change with any change of a finished run."""
     step = RunTransition.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     summary = Summary.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     over = Run.objects.filter(pk=number, state__in=FINAL_STATES)

@@ -15,10 +15,10 @@ from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
 from perfweb.verdicts import names
 
 LOOKED_AT = 10
-"""Runs that health is taken from, the newest that are over."""
+"""Number of newest finished runs from which health is computed."""
 
 FOLLOWED = 50
-"""Runs over which noise and the baseline are followed, the newest that are over."""
+"""Number of newest finished runs over which noise and the baseline are shown."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class History:
 
     @property
     def noise_by_run(self) -> dict[str, dict[int, float]]:
-        """The median over the variants, of as many tests as can be distinguished."""
+        """The median over the variants, for as many tests as can be distinguished."""
         shown = list(self.deviations.items())[:MOST_SERIES]
         return {test: {run: statistics.median(values) for run, values in runs.items()} for test, runs in shown}
 
@@ -78,12 +78,12 @@ class Health:
 
     @property
     def silent(self) -> bool:
-        """Whether the holder of the lease has given no sign of life in time."""
+        """Whether the lease has expired."""
         return self.lease is not None and self.lease.expires < timezone.now()
 
     @property
     def problem(self) -> str:
-        """Why it is out of service."""
+        """The reason why it is out of service."""
         return self.lease.problem if self.lease else ""
 
     @property
@@ -105,7 +105,7 @@ class Health:
 
 
 def health(testbeds: Sequence[Testbed]) -> list[Health]:
-    """Read leases, outages, last health checks and latest runs of testbeds: four queries, however many testbeds."""
+    """Read leases, outages, last health checks and latest runs of testbeds: four queries for any number of testbeds."""
     if not testbeds:
         return []
     leases = {lease.testbed_id: lease for lease in Lease.objects.filter(released__isnull=True, testbed__in=testbeds)}
@@ -128,10 +128,10 @@ def health(testbeds: Sequence[Testbed]) -> list[Health]:
 
 
 def history(testbed: Testbed) -> History:
-    """Read how noise and the baseline went over the latest runs: four queries at most."""
+    """Read noise and the baseline over the latest runs: four queries at most."""
     over = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")
     numbers = list(over.values_list("pk", flat=True)[:FOLLOWED])
-    # Not joined: for a join PostgreSQL would read all variants there are.
+    # Not joined: for a join PostgreSQL would read all variants in the database.
     baselines = set(Variant.objects.filter(run__in=numbers, baseline=True).order_by().values_list("pk", flat=True))
     columns = ("run", "variant", "test", "series", "revision", "environment", "mean", "deviation")
     found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by().only(*columns))

@@ -17,7 +17,7 @@ from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.results import NOISY_PERCENT
 
 MOST_RUNS = 7
-"""Runs of a test that stand side by side: as many as fit a screen."""
+"""Runs of a test in a row: as many as fit a screen."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A run, what it built, and the letter of what had changed on its hosts."""
+    """A run, its revision, and the letter of the changes on its hosts."""
 
     run: Run
     revision: str
@@ -43,8 +43,8 @@ class Column:
 
 @dataclass(frozen=True)
 class History:
-    """One test: its newest runs, the newest first, and a row for each series (testbed/plan/variant, in short) with a
-    cell for each run, None where it has none.
+    """One test: its newest runs, the newest first, and a row for each series (testbed/plan/variant, abbreviated) with a
+    cell for each run, None if it has no result.
     """
 
     test: str
@@ -58,7 +58,7 @@ class History:
 
 @dataclass(frozen=True)
 class Topic:
-    """All tests of a topic; `older` is the run before which there is more, None where there is not."""
+    """All tests of a topic; `older` is the run before which there are more, None if there are none."""
 
     tests: list[History]
     changes: list[Change]
@@ -66,7 +66,7 @@ class Topic:
 
 
 def read_topic(tests: Sequence[str], before: int | None = None) -> Topic:
-    """Read the newest runs of each of some tests, of those with a lower number than `before`: five queries at most."""
+    """Read the newest runs of each of some tests, with a lower number than `before`: five queries at most."""
     newest = _newest_runs(tests, before)
     chosen = {test: sorted(runs)[-MOST_RUNS:] for test, runs in newest.items()}
     every = sorted({run for runs in chosen.values() for run in runs})
@@ -87,8 +87,8 @@ def read_topic(tests: Sequence[str], before: int | None = None) -> Topic:
 
 
 def _newest_runs(tests: Sequence[str], before: int | None) -> dict[str, list[int]]:
-    """The newest runs of each test that was measured, and one more than can be shown. Each test's are read from the end
-    of its index.
+    """Return the newest runs of each test, and one more than are shown. Each test's runs are read from the end of its
+    index.
     """
     summaries = Summary.objects.filter(run__lt=before) if before else Summary.objects.all()
     newest = [

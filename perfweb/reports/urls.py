@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of the pages and of the raw data. They are cited in mails for years: never give one another meaning."""
+"""Addresses of the pages and of the raw data. Mails cite them for years, so an address never gets another meaning."""
 
 from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import StringConverter
@@ -9,7 +9,7 @@ from perfweb.reports.pages import comparison, embedded, home, matrix, rawdata, r
 
 
 class FormConverter(StringConverter):
-    """The ending of a table's name: csv, json, parquet."""
+    """The suffix of a table's name: csv, json, parquet."""
 
     regex = "|".join(FORMATS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plans, runs and everything a run leaves behind."""
+"""Plans, runs and their results."""
 
 from django.apps import AppConfig
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One reader of a run's progress for all its viewers in an event loop; the web server has one loop.
 
-The first viewer starts the reader, the last one stops it.  It keeps the run's events, formatted once, and each viewer
-sends those after its own position; so a viewer costs neither a connection to Redis nor a query.  No lock is needed,
-because viewers in another loop, such as that of another thread, have another reader.
+The first viewer starts the reader, the last one stops it. It keeps the run's events, formatted once, and each viewer
+sends those after its own position. So a viewer needs neither a connection to Redis nor a query. No lock is needed,
+because viewers in another loop, for example of another thread, have another reader.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 KEEP_ALIVE_SECONDS = 10.0
 READ_AT_ONCE = 1000
 PAUSE_SECONDS = 0.25
-"""Between two looks: events that come soon after one another are sent together."""
+"""Seconds between two reads, so that events in quick succession are sent together."""
 WOKEN_AT_ONCE = 25
-"""Viewers; between two groups of them other requests have their turn."""
+"""Number of viewers served before other requests get a turn."""
 Position = tuple[int, int]
 StateOf = Callable[[int], Awaitable[str | None]]
 
 
 def position_of(event_id: str) -> Position:
-    """Return where an event stands in its stream: milliseconds, and a number within them."""
+    """Return the position of an event in its stream: milliseconds, and a number within them."""
     milliseconds, _, number = event_id.partition("-")
     return int(milliseconds), int(number)
 
@@ -57,9 +57,9 @@ class Broadcast:
         self.over = False
         """The run is over, or deleted, by the database."""
         self.ended = False
-        """Nothing comes any more: the run is over, or Redis or the database is away."""
+        """No further events: the run is over, or Redis or the database is unreachable."""
         self.complete = False
-        """All events that were in the stream at first have been read."""
+        """All events that were in the stream at the start have been read."""
         self.viewers = 0
         self._positions: list[Position] = []
         self._texts: list[str] = []
@@ -91,7 +91,7 @@ class Broadcast:
         return (self._positions[-1], "".join(texts)) if texts else (position, "")
 
     async def change(self, seen: int) -> None:
-        """Wait while `changes` is `seen`: for events, for the end, or for KEEP_ALIVE_SECONDS without either."""
+        """Wait while `changes` is `seen`: for events, for the end, or at most KEEP_ALIVE_SECONDS."""
         if self.changes == seen:
             change = asyncio.get_running_loop().create_future()
             self._waiting.append(change)
@@ -127,10 +127,9 @@ class Broadcast:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _read_once(self, client: redis.asyncio.Redis) -> bool:
-        """Read what has come.  Returns whether the run is over.
+        """Read the new events. Return whether the run is over.
 
-        A run may have gone on after an end that is in the stream (it was resumed), so only the state in the
-        database counts.
+        A run may have continued after an end in the stream (it was resumed), so only the state in the database counts.
         """
         wait = 0.1 if self.state in FINAL_STATES or not self.complete else KEEP_ALIVE_SECONDS
         last: StreamIdT = "{}-{}".format(*self._positions[-1]) if self._positions else FIRST

@@ -10,14 +10,14 @@ from perfweb.runs.planfile import MOST_BOOTS, MOST_SAMPLES, PlanSpec, SizeError,
 from perfweb.stats.design.allocation import Design, Noise, allocate
 
 UNKNOWN = Noise(boots=1.0, samples=1.0)
-"""Percent, of a test that was never calibrated on the testbed: only their ratio matters."""
+"""Noise in percent of a test that was never calibrated on the testbed; only the ratio of the two matters."""
 
 MOST_PER_BOOT = MOST_SAMPLES // MOST_BOOTS
 
 
 def within_budget(text: str, testbed: Testbed) -> str:
-    """The text of a plan with the boots and samples that show the smallest changes on a testbed in the time that the
-    plan allows; without a budget the text itself.  Raises PlanError, or SizeError for a budget that is too short.
+    """Return the text of a plan with the boots and samples that detect the smallest changes on a testbed in the plan's
+    time; without a budget the text itself. Raises PlanError, or SizeError for a budget that is too short.
     """
     plan = read_plan(text)
     if plan.budget is None:

@@ -13,7 +13,7 @@ from django.db import connection, models
 from perfweb.runs.models import Sample
 
 SampleRow = tuple[int, int, str, float, str, str, bool, float, str]
-"""Key of the measurement, index, metric, value, unit, direction, whether discarded, seconds, why it is void or ""."""
+"""Key of the measurement, index, metric, value, unit, direction, whether discarded, seconds, reason if void or ""."""
 
 _SAMPLE = ("measurement_id", "index", "metric", "value", "unit", "direction", "discarded", "seconds", "void")
 _LINES_AT_ONCE = 2000
@@ -37,10 +37,10 @@ _WRITTEN: dict[type, Callable[[Any], str]] = {
 
 
 def copy_rows(rows: Iterable[models.Model]) -> int:
-    """Write unsaved objects of one model into its table, with their keys where they have some; returns how many.
+    """Write unsaved objects of one model into its table, with their keys if they have some; return the number.
 
-    The objects do not learn their keys, and none gets a value that Django would make when it saves it (`auto_now_add`).
-    Otherwise like copy_values().
+    The objects do not get their keys, nor a value that Django would set when it saves them (`auto_now_add`). Otherwise
+    like copy_values().
     """
     rows = iter(rows)
     if (first := next(rows, None)) is None:
@@ -58,15 +58,17 @@ def copy_rows(rows: Iterable[models.Model]) -> int:
 
 
 def copy_samples(rows: Iterable[SampleRow]) -> int:
-    """Write samples; returns how many. All ways into the database end here: runs, imports, and made-up results."""
+    """Write samples; return the number. All samples are stored by this function: of runs, imports, and generated
+    results.
+    """
     return copy_values(Sample, _SAMPLE, rows)
 
 
 def copy_values(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """Write rows of values, one for each of the fields in `names`, into the table of a model; returns how many.
+    """Write rows of values, one for each of the fields in `names`, into the table of a model; return the number.
 
-    Ten times as fast as `bulk_create`, and the constraints of the table hold as for that. Values are texts, numbers,
-    times, bytes and None. Raises django.db.IntegrityError where a row breaks a constraint; then nothing is written.
+    Ten times as fast as `bulk_create`, with the same checks of the table's constraints. Values are texts, numbers,
+    times, bytes and None. Raises django.db.IntegrityError if a row breaks a constraint; then nothing is written.
     """
     columns = {str(field.attname): field.column for field in model._meta.concrete_fields}
     listed = ", ".join(f'"{columns[name]}"' for name in names)
@@ -82,7 +84,7 @@ def copy_values(model: type[models.Model], names: Sequence[str], rows: Iterable[
 
 
 def _derived(value: object) -> str:
-    """Write a value whose type is derived from one that is known. Raises TypeError for any other."""
+    """Write a value whose type is derived from a known one. Raises TypeError for any other."""
     for known, written in _WRITTEN.items():
         if isinstance(value, known):
             return written(value)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The noise of a testbed from A/A runs, and the plan of such a run.
 
-Any run does that has variants which differ in nothing but their names, with boots enough.
+Any run qualifies that has enough boots of two variants which differ only in their names.
 """
 
 import math
@@ -46,14 +46,14 @@ order: abba
 """
 TITLES = {"stack": "the reference stack", "linux": "the Linux kernel"}
 SAMPLES = 2
-"""Of a test on each boot: the min number that separates samples and boots."""
+"""Min samples of a test on each boot to separate the variances of samples and boots."""
 
 
 def plan_text(target: str, tests: Sequence[str], minutes: float, *, layouts: bool = False) -> str:
-    """The plan of an A/A run, in blocks enough and for about so many minutes without building.
+    """Return the plan of an A/A run, with enough blocks, for about that many minutes without building.
 
-    With `layouts` each block has one of its own, which separates their variance from that of boots.
-    Raises PlanError for a test that there is not, and for layouts of what is not a stack.
+    With `layouts` each block has a different layout, which separates their variance from that of boots. Raises
+    PlanError for an unknown test, and for layouts of a target other than a stack.
     """
 
     def sized(boots: int) -> str:
@@ -77,7 +77,7 @@ def calibrate(number: int) -> None:
 
 
 def same(variants: Iterable[Variant]) -> list[Variant]:
-    """The first two of the variants that are built and boot in the same way; none where all differ."""
+    """Return the first two variants with equal builds and boots; none if all differ."""
     of, seen = attrgetter("target", "build_id", "build_options", "tunables"), list[Variant]()
     for variant in variants:
         if twin := next((other for other in seen if of(other) == of(variant)), None):
@@ -87,8 +87,8 @@ def same(variants: Iterable[Variant]) -> list[Variant]:
 
 
 def noises(testbed: Testbed, tests: Iterable[str], *, layouts: bool = False) -> dict[str, tuple[Noise, float]]:
-    """How much tests scatter on a testbed, as far as it was calibrated, by the newest such run: the noise, also that
-    of `layouts` where boots have different ones, and the seconds that a boot takes beside its samples.
+    """The noise of tests on a testbed by the newest calibration, if any: of samples, boots and `layouts`, and the
+    seconds of a boot besides its samples.
     """
     newest = newest_of(testbed).filter(test__in=list(tests))
     return {row.test: (noise_of(row, layouts=layouts), row.boot_seconds) for row in newest}
@@ -121,7 +121,7 @@ def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
 
 
 def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Calibration | None:
-    """The calibration from boots of two equal variants; None for too few, or values that are not positive."""
+    """Compute the calibration from boots of two equal variants; None for too few, or values that are not positive."""
     values, of_values = one.values + other.values, one.boots + other.boots
     if min(values) <= 0:
         return None
@@ -144,7 +144,9 @@ def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Ca
 
 
 def _deviations(values: Sequence[float], boots: Sequence[int], layouts: Mapping[int, int]) -> dict[str, float]:
-    """How far samples, boots and, if there were several, layouts scatter, each beyond what is inside it; in percent."""
+    """Return the scatter of samples, boots and, if there were several, layouts, each without that of the inner
+    levels; in percent.
+    """
     mean = fmean(values)
     relative = [100 * value / mean for value in values]
     of_values = [layouts.get(boot, 0) for boot in boots]
@@ -154,7 +156,7 @@ def _deviations(values: Sequence[float], boots: Sequence[int], layouts: Mapping[
 
 
 def _boot_seconds(number: int) -> float:
-    """The mean time of a boot beside its measurements, in seconds."""
+    """Return the mean time of a boot without its measurements, in seconds."""
     ended = Boot.objects.filter(run=number, ended__isnull=False)
     told = ended.annotate(measured=Coalesce(Sum("measurements__seconds"), 0.0))
     spent = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every test there is, named by what it measures and never by a command line.
+"""All tests, named by what they measure and never by a command line.
 
 A full name such as `tcp.rr/host-router-host/ipv4` is measure/topology/family.  Results are compared by
 name for years, so a name is never given another meaning.
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured, by which tool, against which server program, and the metric that comparisons are about.
+    """A measure: its tool, the server program, and the compared metric.
 
-    The tool runs on `host`: on left, as a client of the server, or on dut, where it asks the stack itself. A server
-    that is `alone` makes its own load when its client asks for it, on all CPUs that dut has for that. A sample takes up
-    to so many `times` the seconds of a plan.
+    The tool runs on `host`: on left, as a client of the server, or on dut, where it queries the stack itself. A server
+    that is `alone` generates its own load when its client requests it, on all CPUs of dut for that purpose. A sample
+    takes up to `times` times the seconds of a plan.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Measure:
 
     @property
     def local(self) -> bool:
-        """Whether all happens within dut, so that neither topology nor family makes a difference."""
+        """Whether it runs within dut only, so that neither topology nor family matters."""
         return self.alone or self.host == "dut"
 
     @property
     def simulated(self) -> bool:
-        """Whether all happens on the simulated machine, in virtual time."""
+        """Whether it runs on the simulated machine, in virtual time."""
         return is_simulated(self.name)
 
 
@@ -51,13 +51,15 @@ class Test:
 
     @property
     def server(self) -> str:
-        """The server program of a boot.  Only netserver serves both families alike; IPv6 has the others to itself."""
+        """The server program of a boot. Only netserver serves both families; others serve IPv6 in a separate
+        process.
+        """
         shared = self.family == "ipv4" or self.measure.server == "netserver"
         return self.measure.server if shared else f"{self.measure.server}-6"
 
     @property
     def tunnel(self) -> str:
-        """The kind of tunnel that its packets travel in, empty for none."""
+        """The kind of tunnel of its packets, empty for none."""
         return TUNNELS.get(self.topology, "")
 
     @property
@@ -71,7 +73,7 @@ class Test:
 
 
 def _queries(clients: int) -> Measure:
-    """Many clients of a database on the same host, which is little more than its sockets."""
+    """Many clients of a database on the same host, whose cost is mainly that of the sockets."""
     title = f"Queries over UNIX-domain sockets, {clients} clients"
     return Measure(f"unix.mysql.{clients}", title, "unixbench", "unixbench", "transactions", alone=True)
 
@@ -81,7 +83,7 @@ def _many(count: int) -> str:
 
 
 def _streams(count: int, way: str = "") -> Measure:
-    """TCP to the server or another way, each with so many streams."""
+    """TCP to the server or in another direction, each with that many streams."""
     name = f"iperf3.{count}.{way}" if way else f"iperf3.{count}"
     return Measure(name, f"TCP bulk transfer{WAYS[way]}, {_many(count)}", "iperf3", "iperf3", "throughput")
 
@@ -97,13 +99,13 @@ def _written(connections: int) -> Measure:
 
 
 def _in_memory(streams: int) -> Measure:
-    """TCP within one host, by segments in memory: no device, no other host and no packet that is lost."""
+    """TCP within one host, over an in-memory interface without a device or packet loss."""
     title = f"TCP bulk transfer in memory, {_many(streams)}"
     return Measure(f"mem.tcp.{streams}", title, "tcpload", "tcpload", "throughput", alone=True)
 
 
 def _simulated(workload: str, title: str, metric: str, cpus: int) -> Measure:
-    """A workload of simstack, with a stream for each of so many virtual CPUs (docs/explanation/simulator.md)."""
+    """A workload of simstack, with a stream for each of that many virtual CPUs (docs/explanation/simulator.md)."""
     title = f"{title}, simulated, {cpus} CPU{'s' if cpus > 1 else ''}"
     return Measure(f"simulated.{workload}.{cpus}", title, "simstack", "none", metric, host="dut")
 
@@ -122,7 +124,7 @@ TOPOLOGIES = ("host-host", "host-router-host", *TUNNELS)
 FAMILIES = ("ipv4", "ipv6")
 WAYS = {"": "", "reverse": " from the server", "bidirectional": " both ways at once"}
 TUNNELLED = ("tcp.rr", "udp.rr", "tcp.stream", "tcp.maerts", "udp.stream", "udp.blast")
-"""Measures that there are in tunnels, too: a packet's way there and back, and many of them one way or the other."""
+"""Measures that also exist in tunnels: round trips, and streams in either direction."""
 SIMULATED_CPUS = (1, 2, 4, 8, 10, 16, 32, 64)
 SIMULATED = (
     ("tcp", "TCP bulk transfer in memory", "throughput"),
@@ -130,7 +132,9 @@ SIMULATED = (
     ("forward", "Forwarding of small packets", "packets"),
 )
 LOADS = (25, 50, 75, 90)
-"""Percent of the highest rate without loss at which latencies are measured; those of stack/tools/netblast.c."""
+"""Loads in percent of the highest rate without loss at which latencies are measured; those of
+stack/tools/netblast.c.
+"""
 SIMULATED_COSTS = {"instructions": "Instructions", "blocks": "Basic blocks", "atomics": "Atomic operations"}
 
 MEASURES = (
@@ -152,9 +156,9 @@ MEASURES = (
     _written(10),
     Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
     Measure("udp.blast", "Small datagrams, all that can be sent", "netblast", "netreceive", "packets"),
-    # Trials of a plan's seconds, no more of them than stack/tools/ratesearch.h has.
+    # Trials last a plan's seconds, at most as many as in stack/tools/ratesearch.h.
     Measure("udp.ndr", "Small datagrams, the most without loss", "netblast", "netreceive", "ndr", times=20),
-    # A tenth of the probes is beyond what is compared: enough of them in a second, and some may be lost.
+    # The compared percentile needs enough probes above it in a second, even if some are lost.
     Measure(
         "udp.loaded",
         "Latency of small datagrams under load",
@@ -177,12 +181,12 @@ MEASURES = (
 
 
 def is_exact(test: str) -> bool:
-    """Whether a test of the catalogue counts what a simulated unit of work costs, which is the same each time."""
+    """Whether a test of the catalogue counts the cost of a simulated unit of work, which is the same each time."""
     return test in TESTS and is_simulated(test) and TESTS[test].measure.metric in SIMULATED_COSTS
 
 
 def is_simulated(test: str) -> bool:
-    """Whether a test of this name, of the catalogue or not any more, happens on the simulated machine."""
+    """Whether a test of this name, of this or an older catalogue, runs on the simulated machine."""
     return test.startswith("simulated.")
 
 

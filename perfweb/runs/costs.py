@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What boots and samples cost, in seconds; only for estimates, where a testbed does not know better of its own boots.
+"""The time of boots and samples, in seconds; for estimates only, if a testbed has no boots to learn from.
 
-Seen in the lab of namespaces on two CPUs, where a boot is one play (`./dev bench lab`).
+Measured in the lab of namespaces on two CPUs, where a boot is one play (`./dev bench lab`).
 """
 
 from perfweb.runs.planfile import PlanSpec
@@ -11,18 +11,18 @@ SAMPLE_SECONDS = 0.11
 
 
 def measuring(samples: int, seconds: float) -> float:
-    """Seconds that so many samples of so many seconds take."""
+    """Seconds for that many samples of that many seconds."""
     return samples * (seconds + SAMPLE_SECONDS)
 
 
 def of_sentinel(plan: PlanSpec, boot_seconds: float = BOOT_SECONDS) -> float:
-    """Seconds that one boot of the sentinel takes with each server in each topology; zero without one."""
+    """Seconds for one boot of the sentinel with each server in each topology; zero without one."""
     return _of_boot(plan, plan.sentinel.samples, boot_seconds) if plan.sentinel else 0.0
 
 
 def of_block(plan: PlanSpec, samples: int, boot_seconds: float = BOOT_SECONDS) -> float:
-    """Seconds that one boot of every variant takes, with each server in each topology and so many samples of each test
-    that count.
+    """Seconds for one boot of every variant, with each server in each topology and that many counted samples of each
+    test.
     """
     return len(plan.variants) * _of_boot(plan, samples, boot_seconds)
 

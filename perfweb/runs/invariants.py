@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Invariants of the database, after any crash: no result is lost or counted twice.
 
-`violations` checks all and describes violations; tests call it after each fault, operators run
-`manage.py check_invariants`.  Invariants of a single row are constraints of its table and not checked here.
+`violations` checks all and describes violations; tests call it after each fault, operators run `manage.py
+check_invariants`. Invariants of a single row are constraints of its table and not checked here.
 """
 
 from collections import Counter
@@ -30,9 +30,11 @@ Check = Callable[[], Iterator[str]]
 
 
 def violations(checks: Sequence[Check] | None = None) -> list[str]:
-    """What does not hold, in words, by some checks or all; of one moment, although runs go on meanwhile."""
+    """Return the violations found by some checks or all, in words; in one snapshot, although runs continue
+    meanwhile.
+    """
     with transaction.atomic():
-        if not connection.savepoint_ids:  # or another caller has begun the transaction
+        if not connection.savepoint_ids:  # unless another caller has begun the transaction
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         return [said for check in CHECKS if checks is None or check in checks for said in check()]
@@ -52,7 +54,7 @@ def _runs_without_their_lease() -> Iterator[str]:
 
 
 def _histories_with_gaps() -> Iterator[str]:
-    """The history of a run leads by allowed steps from its beginning to its state."""
+    """The history of a run has only allowed steps from its beginning to its state."""
     states: dict[int, str] = {}
     for step in RunTransition.objects.order_by("pk").iterator():
         before = states.get(step.run_id, "")
@@ -78,7 +80,7 @@ def _boots_without_a_live_run() -> Iterator[str]:
 
 
 def _measured_twice() -> Iterator[str]:
-    """Attempts at a boot share its place; of a test only one of them may count."""
+    """Attempts at a boot share its position; only one of them may count for a test."""
     good = Measurement.objects.filter(state=MeasurementState.OK).order_by()
     twice = good.values("boot__run", "boot__position", "test").annotate(times=Count("pk")).filter(times__gt=1)
     for row in twice:
@@ -86,7 +88,7 @@ def _measured_twice() -> Iterator[str]:
 
 
 def _attempts_that_disagree() -> Iterator[str]:
-    """Attempts at a boot are at the same boot."""
+    """Attempts at a position are attempts at the same boot."""
     same = ("variant", "topology", "server", "sentinel")
     kinds = Boot.objects.order_by().values_list("run", "position", *same).distinct()
     for (number, position), times in Counter(row[:2] for row in kinds.iterator()).items():
@@ -102,7 +104,7 @@ def _good_measurements_without_samples() -> Iterator[str]:
 
 
 def _summaries_that_miscount() -> Iterator[str]:
-    """A summary counts each sample that counts once."""
+    """A summary counts each counted sample once."""
     counted = Q(
         variant__boots__sentinel=False,
         variant__boots__measurements__state=MeasurementState.OK,
@@ -147,4 +149,4 @@ CHEAP: tuple[Check, ...] = (
     _ends_that_disagree,
     _boots_without_a_live_run,
 )
-"""Checks of runs, leases and boots alone, for every few minutes: the others read the samples and all raw outputs."""
+"""Checks of runs, leases and boots only, for every few minutes: the others read the samples and all raw outputs."""

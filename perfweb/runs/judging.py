@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The counted samples of runs, and what the statistics say about them."""
+"""The counted samples of runs, and their statistical comparison."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ BySeed = tuple[tuple[int, tuple[float, ...]], ...]
 """Samples by the seed of the simulated machine."""
 
 REMEMBERED = 10_000
-"""Comparisons whose verdict is remembered: those of the runs in some lists, some ten megabytes."""
+"""Max number of cached verdicts: those of the runs in some lists, some ten megabytes."""
 
 
 @dataclass(frozen=True)
 class SampleSet:
     """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each.
 
-    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known. `seeds`
-    are those of boots of the simulated machine, by boot.
+    `boot_time` is the mean time of a boot with all its measurements, None if unknown. `seeds` are those of boots of the
+    simulated machine, by boot.
     """
 
     values: list[float]
@@ -67,7 +67,7 @@ NO_SAMPLES = SampleSet([], [], "", Direction.HIGHER)
 
 
 def joined(sets: Sequence[SampleSet]) -> SampleSet:
-    """Take samples of one test that count as the same together."""
+    """Merge samples of one test from variants that count as the same."""
     if not sets:
         return NO_SAMPLES
     values = [value for one in sets for value in one.values]
@@ -77,14 +77,14 @@ def joined(sets: Sequence[SampleSet]) -> SampleSet:
 
 @dataclass
 class CountedSamples:
-    """What enters the statistics of one run: the tests it measured, and their samples by variant's key and test."""
+    """The counted samples of one run: its measured tests, and the samples by variant's key and test."""
 
     tests: set[str] = field(default_factory=set)
     sets: dict[tuple[int, str], SampleSet] = field(default_factory=dict)
 
 
 def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
-    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples."""
+    """Read the counted samples of runs, by run number: two queries for any number of runs and samples."""
     found = {number: CountedSamples(tests) for number, tests in measured_tests(run.pk for run in runs).items()}
     for run, variant, test, samples in sample_sets(Q(measurement__boot__run__in=found)):
         found[run].sets[variant, test] = samples
@@ -92,7 +92,7 @@ def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
 
 
 def measured_tests(numbers: Iterable[int]) -> dict[int, set[str]]:
-    """Read which tests runs have measured, well or not, by run number: one query."""
+    """Read the measured tests of runs, with failed ones, by run number: one query."""
     found: dict[int, set[str]] = {number: set() for number in numbers}
     measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
     for run, test in measured.distinct():
@@ -101,13 +101,13 @@ def measured_tests(numbers: Iterable[int]) -> dict[int, set[str]]:
 
 
 def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
-    """Read the counted samples of variants, of whatever runs, by variant's key and test: one query."""
+    """Read the counted samples of variants of any runs, by variant's key and test: one query."""
     rows = sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
     return {(variant, test): samples for _, variant, test, samples in rows}
 
 
 def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
-    """Read the counted samples that a condition on samples chooses, as run, variant, test and set: one query."""
+    """Read the counted samples that a condition on samples selects, as run, variant, test and set: one query."""
     boot = "measurement__boot"
     in_order = (f"{boot}__position", f"{boot}__attempt", "index")
     rows = (
@@ -129,7 +129,7 @@ def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
-    """Pair the baseline (the first variant where the plan marks none) with each of the others."""
+    """Pair the baseline (the first variant if the plan marks none) with each of the others."""
     ordered = sorted(variants, key=lambda variant: (not variant.baseline, variant.position))
     return [(ordered[0], other) for other in ordered[1:]]
 
@@ -137,7 +137,7 @@ def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
 def judged(
     a: SampleSet, b: SampleSet, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
 ) -> Comparison:
-    """Judge the samples of `b` against those of `a`, as if they were the only ones; seed by seed if simulated."""
+    """Compare the samples of `b` with those of `a`, as the only test; seed by seed if simulated."""
     direction, seeds = (a if a.values else b).direction, (a.by_seed, b.by_seed)
     if all(seeds):
         return _judged_by_seed(*seeds, direction, confidence, margin)
@@ -146,7 +146,7 @@ def judged(
 
 @lru_cache(maxsize=REMEMBERED)
 def _judged(a: Boots, b: Boots, direction: str, confidence: float, margin: float) -> Comparison:
-    """It depends on nothing but the samples, so that it may be remembered."""
+    """The result depends on the samples only, so it can be cached."""
     return compare_boots(a, b, direction, confidence, margin)
 
 
@@ -169,4 +169,4 @@ def _digest() -> str:
 
 
 RULES = _digest()
-"""Names the statistics that judge: what was judged by others is judged anew."""
+"""Version of the statistics: verdicts of other versions are computed anew."""

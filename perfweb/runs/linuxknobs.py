@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Knobs of the Linux kernel in plans, and their values.  docs/reference/linux.md explains them.
 
-A knob applies to the device under test, or with `left.` or `right.` before the name of those hosts, but for those of
-a boot.
+A knob applies to the device under test, or with the prefix `left.` or `right.` to those hosts, except the knobs of a
+boot.
 """
 
 import difflib
@@ -22,7 +22,7 @@ QDISC_RULE = "default, or a queueing discipline in the words of tc(8), such as f
 COMMAND_LINE = "boot.command_line"
 COMMAND_LINE_RULE = "default, or words for the kernel's command line such as mitigations=off"
 LOWEST_MTU, HIGHEST_MTU = 1280, 65535
-"""Below the lowest an interface loses its addresses of IPv6 (RFC 8200, section 5)."""
+"""Below the min an interface loses its IPv6 addresses (RFC 8200, section 5)."""
 
 LINK_KNOBS: dict[str, Callable[[Field], str]] = {
     "link.mtu": lambda value: str(value.number(LOWEST_MTU, HIGHEST_MTU)),
@@ -34,7 +34,7 @@ LINK_KNOBS: dict[str, Callable[[Field], str]] = {
 
 
 def _command_line(value: Field) -> str:
-    """Words that some testbed could allow. Those of a testbed are checked when it is chosen."""
+    """Words that some testbed could allow. The list of a testbed is checked when the testbed is chosen."""
     words = value.scalar()
     if why := command_line.problem(words, None):
         value.reject(f"is not {COMMAND_LINE_RULE}: {why}")
@@ -45,7 +45,7 @@ BOOT_KNOBS: dict[str, Callable[[Field], str]] = {COMMAND_LINE: _command_line}
 
 
 def read_knob(key: Field, value: Field, sysctl: Callable[[Field], str]) -> str:
-    """The value of a knob; `sysctl` reads that of a sysctl.  Raises PlanError for a name or a value that is none."""
+    """Check the value of a knob; `sysctl` checks that of a sysctl. Raises PlanError for an invalid name or value."""
     name = key.scalar()
     host, _, rest = name.partition(".")
     knob = rest if host in HOSTS else name
@@ -65,7 +65,7 @@ def read_knob(key: Field, value: Field, sysctl: Callable[[Field], str]) -> str:
 
 
 def _sysctl(key: Field, name: str, text: str) -> str:
-    """The value of a sysctl that a plan can set: not every sysctl of the network is a setting."""
+    """Check the value of a sysctl that a plan can set: not every network sysctl is a setting."""
     try:
         linux.require_knob(name, text)
     except linux.SettingError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads the text of a plan.  Every error is a PlanError with line, column, field, and the allowed values.
 
-`perfweb/runs/plans/` has plans to start from; `_read_plan` below lists all fields with their defaults and limits.
+`perfweb/runs/plans/` has example plans; `_read_plan` below lists all fields with their defaults and limits.
 """
 
 import re
@@ -33,7 +33,7 @@ __all__ = [
 ORDERS = ("abba", "random")
 SENTINEL = "sentinel"
 SIZES = ("boots", "samples", "discard", "seconds", "timeout", SENTINEL)
-"""The fields of a plan that say how much is measured, and not what."""
+"""The fields of a plan that set the number of measurements, and not their kind."""
 PLANNED, DECIDED = "planned", "decided"
 OFF = "off"
 LONGEST_TIMEOUT = 3600
@@ -47,9 +47,9 @@ FEWEST_DECIDING_BOOTS = 3
 SIM, LINUX = "sim", "linux"
 TARGETS = ("stack", LINUX, SIM)
 SENTINEL_SAMPLES = 2
-"""Of a test on each boot of the sentinel: the min number that has a variance."""
+"""Min samples of a test on each boot of the sentinel: the min number that has a variance."""
 SIM_TIMEOUT = 300
-"""Seconds for a simulated sample, unless the plan sets it: the real time has no effect on the result."""
+"""Default seconds of a simulated sample: real time has no effect on the result."""
 DEPLOYED, BASE, PATCH, COMMIT, BEFORE = "deployed", "base", "patch", "commit", "before"
 SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?|commit|before", re.ASCII)
 SOURCE_RULE = (
@@ -58,10 +58,10 @@ SOURCE_RULE = (
 )
 NO_PROFILE = "none"
 PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enable"}
-"""What a stack that is built with lock_profiling can count, and the tunable that has it count."""
+"""Counters that need the build option lock_profiling, and the tunable that enables each."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
 NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
-# Characters that loader.conf and a meson command line can carry without escapes.
+# Characters that loader.conf and a meson command line can contain without escapes.
 TUNABLE = re.compile(r"[a-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_%]+)+", re.ASCII)
 TUNABLE_VALUE = re.compile(r"[A-Za-z0-9_.,:/+=-](?:[A-Za-z0-9_.,:/+= -]{0,126}[A-Za-z0-9_.,:/+=-])?", re.ASCII)
 TUNABLE_VALUE_RULE = "letters, digits, _ . , : / + = - and spaces inside, at most 128"
@@ -69,12 +69,12 @@ BUILD_OPTION = re.compile(r"-D[a-z][a-z0-9_]*=[A-Za-z0-9_.,+-]{0,128}", re.ASCII
 
 
 class SizeError(ValueError):
-    """The field cannot be set; the message lists the ones that can."""
+    """The field cannot be set; the message lists the possible ones."""
 
 
 @dataclass(frozen=True)
 class VariantSpec:
-    """One of the things to compare; `tunables` in the order of the plan, `source` what a stack is built from."""
+    """A variant to compare; `tunables` in the order of the plan, `source` names the source of a stack's build."""
 
     name: str
     target: str
@@ -85,8 +85,8 @@ class VariantSpec:
 
 @dataclass(frozen=True)
 class SentinelSpec:
-    """What shows whether the machine drifts: `variant` boots once more before the first boot of each server, after
-    every `every` boots and after the last, and takes so many samples of each test. They count in no verdict.
+    """The sentinel, which shows drift of the machine. `variant` boots once more before the first boot of each server,
+    after every `every` boots and after the last, with that many samples of each test. They count in no verdict.
     """
 
     variant: str
@@ -99,12 +99,11 @@ class PlanSpec:
     """A valid plan.
 
     `samples` are per variant and test over all boots, `discard` per boot and test; `seconds` is the length of a sample,
-    `timeout` the seconds after which one is killed. `stop` is whether all boots are measured or only so many that
-    every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
-    Boots of a stack have `layouts` different layouts in turn; with 0 all have the one that the linker gave it.
-    `gates` are the limits of those validity gates that are on; in a measurement up to `voids_allowed` void samples are
-    taken again, as many as it has samples where that is None. `budget` is the time in minutes for which boots and
-    samples are to be chosen yet, None where they are given.
+    `timeout` its time limit in seconds. `stop` is whether all boots are measured, or only until every comparison with
+    the baseline is decided, for a change of `margin` percent, with a `confidence` in percent. Boots of a stack have
+    `layouts` different layouts in turn; with 0 all have the linker's. `gates` are the limits of the enabled validity
+    gates; in a measurement up to `voids_allowed` void samples are repeated, as many as it has samples if that is None.
+    `budget` is the time in minutes for which boots and samples are still to be chosen, None if they are given.
     """
 
     name: str
@@ -133,18 +132,19 @@ class PlanSpec:
         return len({(test.topology, test.server) for test in self.tests})
 
     def layout_of(self, block: int) -> int | None:
-        """The layout of all stacks of a block."""
+        """Return the layout of all stacks of a block."""
         return block % self.layouts + 1 if self.layouts else None
 
     @property
     def command_lines(self) -> dict[str, str]:
-        """Words for the command line of a kernel, by variant, where one has any."""
+        """Words for the command line of a kernel, by variant, if it has any."""
         return {v.name: v.tunables[COMMAND_LINE] for v in self.variants if COMMAND_LINE in v.tunables}
 
     def words_problem(self, testbed: Collection[str] | None) -> str:
-        """Which variant has words for the command line that a testbed does not allow, and why; else an empty text.
+        """Return which variant has words for the command line that a testbed does not allow, and why; else an empty
+        text.
 
-        A testbed without a list of its own has the one that ships.
+        A testbed without a list of its own has the default list.
         """
         allowed = command_line.ALLOWED if testbed is None else testbed
         found = ((name, command_line.problem(words, allowed)) for name, words in self.command_lines.items())
@@ -152,12 +152,12 @@ class PlanSpec:
 
     @property
     def simulated(self) -> bool:
-        """Whether all of it happens on the simulated machine; no plan has both."""
+        """Whether the whole plan is simulated; no plan has both kinds of variants."""
         return self.variants[0].target == SIM
 
 
 def read_plan(text: str) -> PlanSpec:
-    """The plan in `text` (YAML 1.1, one document).  Raises PlanError and nothing else."""
+    """Parse the plan in `text` (YAML 1.1, one document). Raises PlanError and nothing else."""
     node = _compose(text)
     if node is None:
         raise PlanError(1, 1, "plan", "is empty: it needs at least name, variants, baseline and tests")
@@ -192,7 +192,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _compose(text: str) -> yaml.Node | None:
-    """The document of a text, None where it has none.  Raises PlanError."""
+    """Parse the document of a text, None if it has none. Raises PlanError."""
     if len(text) > PLAN_CHARACTERS:
         raise PlanError(1, 1, "plan", f"is longer than {PLAN_CHARACTERS} characters")
     try:
@@ -211,8 +211,8 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 def resized(text: str, sizes: Mapping[str, str]) -> str:
-    """The text of a plan with other SIZES; what they may be is for read_plan() to say.  Raises SizeError, or PlanError
-    where the text is no YAML.
+    """Return the text of a plan with other SIZES; read_plan() checks their values. Raises SizeError, or PlanError if
+    the text is not YAML.
     """
     for field, value in sizes.items():
         if field not in SIZES or re.fullmatch(r"\d{1,9}", value, re.ASCII) is None:
@@ -224,7 +224,7 @@ def resized(text: str, sizes: Mapping[str, str]) -> str:
 
 
 def _with_size(text: str, plan: yaml.MappingNode, field: str, value: str) -> str:
-    """The text with another value in its place, or with the field before all others where the plan has none."""
+    """Return the text with another value, or with the field before all others if the plan does not have it."""
     for key, old in plan.value:
         if key.value == field:
             first, last = old.start_mark.index, old.end_mark.index
@@ -297,7 +297,7 @@ def _read_plan(plan: Record) -> PlanSpec:
 
 
 def _is_simulated(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> bool:
-    """Whether a plan is simulated. What is simulated is never compared with what is measured."""
+    """Whether a plan is simulated. Simulated results are never compared with measured ones."""
     simulated = variants[0].target == SIM
     for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
         if (variant.target == SIM) != simulated:
@@ -316,7 +316,7 @@ def _no_gates(plan: Record) -> Limits:
 
 
 def _read_gates(given: Field | None) -> Limits:
-    """The limits that a plan gives, the others as they are by default; `off` for one of them or for all."""
+    """The limits of a plan's gates, with defaults for missing ones; `off` disables one of them or all."""
     if given is None:
         return DEFAULT_LIMITS
     if isinstance(given.node, yaml.ScalarNode):
@@ -333,7 +333,7 @@ def _read_gates(given: Field | None) -> Limits:
 
 
 def _read_budget(plan: Record, stop: str) -> float | None:
-    """Minutes that boots and samples are to be chosen for, None where there is no need to."""
+    """Minutes for which boots and samples are to be chosen, None if they are given."""
     given = plan.get("budget")
     if given is None:
         return None
@@ -347,7 +347,7 @@ def _read_budget(plan: Record, stop: str) -> float | None:
 
 
 def _read_sentinel(given: Field | None, variants: tuple[VariantSpec, ...], baseline: str) -> SentinelSpec | None:
-    """The sentinel of a plan, of which the number of boots between two of its own may stand alone."""
+    """The sentinel of a plan, which may be just the number of boots between two of its own."""
     if given is None:
         return None
     if variants[0].target == SIM:
@@ -366,7 +366,7 @@ def _read_sentinel(given: Field | None, variants: tuple[VariantSpec, ...], basel
 
 
 def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:
-    """How many samples and boots of each variant there are, or at most, where the run stops when it is decided."""
+    """Samples and boots of each variant, or their max if the run stops when it is decided."""
     if stop == PLANNED:
         if field := plan.get("margin") or plan.get("confidence"):
             field.reject(f"is for `stop: {DECIDED}`; pages compare with any margin and confidence")
@@ -384,7 +384,7 @@ def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:
 
 
 def _profiled(plan: Record, variants: tuple[VariantSpec, ...]) -> tuple[VariantSpec, ...]:
-    """The variants as the plan's profile wants them: all stacks count, since counting slows what is measured."""
+    """The variants with the plan's profile: all stacks count events, because counting slows them down."""
     wanted = plan.choice("profile", default=NO_PROFILE, allowed=(NO_PROFILE, *PROFILES))
     if wanted == NO_PROFILE:
         return variants
@@ -399,7 +399,7 @@ def _counting(variant: VariantSpec, tunable: str) -> VariantSpec:
 
 
 def _laid_out(plan: Record, variants: tuple[VariantSpec, ...], layouts: int) -> tuple[VariantSpec, ...]:
-    """The variants with so many layouts of each stack to boot."""
+    """The variants with that many layouts of each stack to boot."""
     if not layouts:
         return variants
     if all(variant.target != "stack" for variant in variants):

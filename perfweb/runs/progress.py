@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Live progress of a run: one Redis stream per run (https://redis.io/docs/latest/develop/data-types/streams/).
 
-An event is a name and some values; its stream id is its identity, so that a reader continues where it
-stopped.  Progress is a convenience: the same data are in the database, and a Redis that is down fails nothing.
+An event is a name and some values; its stream id is its identity, so that a reader continues where it stopped. Progress
+is a convenience: the database has the same data, so a failure of Redis fails no run.
 
 Events: `state` (state, reason); `eta` (seconds, fraction) and `boot` (position, boots, variant, topology, server) when
 a boot begins; `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after;
-`decided` (topology, server, boots, planned, seconds, verdicts) when the boots left of a group are not needed any more.
+`decided` (topology, server, boots, planned, seconds, verdicts) when the remaining boots of a group are not needed.
 """
 
 import json
@@ -53,7 +53,7 @@ def publish(number: int, name: str, **values: object) -> None:
 
 
 def begin(number: int) -> None:
-    """Forgets what an earlier run `number` left in Redis, as when the database was made anew."""
+    """Deletes the stream of an earlier run `number`, for example of a previous database."""
     try:
         redisclient.client().delete(key_of(number))
     except (redis.RedisError, OSError) as error:
@@ -82,5 +82,5 @@ def latest(number: int) -> dict[str, dict[str, object]]:
 
 
 def read_entry(entry_id: str, fields: dict[str, str]) -> Event:
-    """Return the event that an entry of a stream is."""
+    """Return the event of an entry of a stream."""
     return Event(entry_id, fields["name"], json.loads(fields["values"]))

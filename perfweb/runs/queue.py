@@ -22,10 +22,12 @@ from perfweb.lab.models import Lease, Outage, Testbed
 from perfweb.runs.models import Run, RunState
 
 FAIR = timedelta(days=1)
-"""Over which machine time is compared."""
+"""Period over which testbed time is compared."""
 
 MEDIAN_OF, LOOKED_AT = 5, 500
-"""Runs of one plan on one testbed whose median is expected, the newest that are done; and runs looked through."""
+"""Number of newest finished runs of one plan on one testbed whose median is the estimate; and the number of runs
+searched for them.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,18 @@ class Place:
 
     @property
     def starts(self) -> datetime | None:
-        """When that is, if it is not at once."""
+        """The estimated start, if it is not now."""
         return timezone.now() + timedelta(seconds=self.seconds) if self.seconds else None
 
 
 def first(testbed: Testbed) -> Run | None:
-    """The run whose turn it is on a testbed."""
+    """The next run on a testbed."""
     spent = machine_time(timezone.now())
     return min(_waiting().filter(testbed=testbed), key=lambda run: _turn(run, spent), default=None)
 
 
 def next_runs(lab: str | None = None) -> list[Run]:
-    """The run whose turn it is on each testbed, of one lab or of all, that a run may take now."""
+    """The next run on each testbed, of one lab or of all, that is free."""
     wanted = Testbed.objects.filter(runs__state=RunState.QUEUED).exclude(outages.unavailable()).distinct()
     if lab is not None:
         wanted = wanted.filter(lab=lab)
@@ -59,7 +61,7 @@ def next_runs(lab: str | None = None) -> list[Run]:
 
 
 def machine_time(now: datetime) -> dict[str, float]:
-    """Seconds for which each submitter has held testbeds in the day before `now`."""
+    """Seconds of testbed time of each submitter in the day before `now`."""
     since = now - FAIR
     held = Lease.objects.filter(Q(released__isnull=True) | Q(released__gt=since)).order_by()
     taken = Coalesce("released", Value(now)) - Greatest("taken", Value(since))
@@ -70,10 +72,10 @@ def machine_time(now: datetime) -> dict[str, float]:
 
 
 def forecast(testbed: Testbed | None = None) -> list[Place]:
-    """What waits, testbed by testbed and in turn, with times: six queries, however much waits.
+    """The queue, by testbed and in order, with estimates: six queries for any length.
 
-    Times are those of runs of the same plan on the same testbed (`MEDIAN_OF`); after a run without any they are
-    unknown.  Runs that are submitted later, and fail or are decided early, change them.
+    Estimates come from runs of the same plan on the same testbed (`MEDIAN_OF`); after a run without any they are
+    unknown. Later submissions, and runs that fail or are decided early, change them.
     """
     waiting = _waiting().select_related("plan", "testbed").order_by("testbed__name", "number")
     by_testbed: dict[int, list[Run]] = defaultdict(list)
@@ -99,7 +101,7 @@ def forecast(testbed: Testbed | None = None) -> list[Place]:
 
 
 def durations(plans: Iterable[int], testbeds: Collection[int]) -> dict[tuple[int, int], float]:
-    """Seconds for which runs hold a testbed, by the keys of plan and testbed: medians of the newest that are done."""
+    """Estimated seconds of runs, by the keys of plan and testbed: medians of the newest finished ones."""
     done = Run.objects.filter(state=RunState.DONE, plan__in=plans, testbed__in=testbeds, lease__released__isnull=False)
     newest = done.order_by("-number").values_list("plan", "testbed", "lease__taken", "lease__released")[:LOOKED_AT]
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
@@ -115,7 +117,7 @@ def _in_turn(
     spent: Mapping[str, float],
     expected: Mapping[tuple[int, int], float],
 ) -> Iterator[tuple[Run, float | None]]:
-    """The runs of one testbed, which is free in so many seconds, in the order of their turns, and when these come."""
+    """The runs of one testbed, which is free in that many seconds, in order, with their estimated starts."""
     spent = dict(spent)
     lines: dict[tuple[int, str], deque[Run]] = defaultdict(deque)
     for run in runs:

@@ -41,10 +41,9 @@ def submit(
 ) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
-    `sources` are packed, for what variants of the plan call their source; the `patch` that made some is kept.
-    Boots and samples of a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown testbed or
-    one that is not for this plan, a seed that is out of range, a source that is not there, or a budget that is too
-    short.
+    `sources` are packed sources by their names in the plan; the `patch` of some of them is stored. Boots and samples of
+    a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown or unsuitable testbed, a seed
+    that is out of range, a missing source, or a budget that is too short.
     """
     spec = read_plan(text)
     testbed = testbed_for(spec, testbed_name)
@@ -76,7 +75,7 @@ def _within_budget(text: str, testbed: Testbed) -> str:
 
 
 def find_testbed(testbed_name: str) -> Testbed:
-    """The testbed of this name, if plans can be measured on it.  Raises RunError."""
+    """Return the testbed of this name, if plans can be measured on it. Raises RunError."""
     testbed = Testbed.objects.filter(name=testbed_name).first()
     if testbed is None:
         known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
@@ -87,8 +86,8 @@ def find_testbed(testbed_name: str) -> Testbed:
 
 
 def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
-    """The testbed of this name, if it is for this plan: what is simulated stays apart, and the testbed
-    has to allow words for its kernel's command line.  Raises RunError.
+    """Return the testbed of this name, if it suits this plan: a simulated plan needs a simulated testbed, and the
+    testbed has to allow words for its kernel's command line. Raises RunError.
     """
     testbed = find_testbed(testbed_name)
     if why := spec.words_problem(testbed.command_line_words):
@@ -103,7 +102,7 @@ def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
 
 
 def keep_plan(text: str, name: str, title: str) -> Plan:
-    """The plan with this text, kept before or now."""
+    """Return the plan with this text; store it if it is new."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     plan, _ = Plan.objects.get_or_create(sha256=digest, defaults={"name": name, "title": title, "text": text})
     return plan
@@ -126,7 +125,7 @@ def _create_variants(run: Run, spec: PlanSpec, sources: Mapping[str, Sources]) -
 
 
 def _build_of(variant: VariantSpec, sources: Mapping[str, Sources]) -> Build | None:
-    """The build of a source that was given; that of the deployed stack is named when the run gets there."""
+    """Return the build of a given source; the build of the deployed stack gets its name at the start of the run."""
     if variant.source == DEPLOYED:
         return None
     if variant.source not in sources:
@@ -136,7 +135,7 @@ def _build_of(variant: VariantSpec, sources: Mapping[str, Sources]) -> Build | N
 
 
 def _keep_patch(run: Run, text: bytes) -> None:
-    """The run shows what it ran, and its replay bundle has it."""
+    """Store the patch, so that the run's page and its replay bundle have it."""
     digest = hashlib.sha256(text).hexdigest()
     Artefact.objects.create(
         run=run, kind=ArtefactKind.PATCH, name="patch.mbox", content=text, size=len(text), sha256=digest
@@ -144,7 +143,7 @@ def _keep_patch(run: Run, text: bytes) -> None:
 
 
 def cancel(number: int, by: str = "") -> Run:
-    """Ends a waiting run at once, and requests that a running one end.  Raises RunError if the run is over."""
+    """Ends a queued run at once, and requests the end of a running one. Raises RunError if the run is over."""
     reason = f"cancelled by {by}" if by else "cancelled"
     with transaction.atomic():
         run = get(number, lock=True)
@@ -188,7 +187,7 @@ def free(testbed_name: str) -> Lease:
 
 
 def prioritise(number: int, priority: Priority) -> Run:
-    """Has a run that waits go before others, or after them.  Raises RunError if it does not wait."""
+    """Moves a queued run before others, or after them. Raises RunError if it is not queued."""
     with transaction.atomic():
         run = get(number, lock=True)
         if run.state != RunState.QUEUED:
@@ -199,7 +198,7 @@ def prioritise(number: int, priority: Priority) -> Run:
 
 
 def get(number: int, *, lock: bool = False) -> Run:
-    """Run `number`.  Raises RunError if there is none."""
+    """Return run `number`. Raises RunError if there is none."""
     runs = Run.objects.select_for_update() if lock else Run.objects.all()
     run = runs.filter(number=number).first()
     if run is None:

@@ -3,12 +3,12 @@
 
     queued → leased → preparing → building → running → restoring → done | failed | cancelled | interrupted | paused
 
-A run that holds a testbed always passes `restoring` before it ends, so that no end leaves the lab half configured.
-The exception is a run whose worker died: it is interrupted by somebody else, and its lease stays until the lab has been
-restored (runners.recovery).  An end out of `restoring` releases the lease, unless the lab could not be restored: then
-recovery goes on with that, too.  An interrupted or failed run can be queued again and keeps what it has measured.
-A run for which its controller has no space passes `restoring` and is paused; recovery queues it again when there is.
-A leased run whose testbed is found unfit has touched nothing and is queued again at once.
+A run that holds a testbed always passes `restoring` before it ends, so that no end leaves the lab half configured. The
+exception is a run whose worker died: recovery (runners.recovery) interrupts it, and its lease stays until the lab has
+been restored. An end after `restoring` releases the lease, unless the lab could not be restored: then recovery
+continues with that, too. An interrupted or failed run can be queued again and keeps its results. A run for which its
+controller has no disk space passes `restoring` and is paused; recovery queues it again when there is space. A leased
+run whose testbed is found unfit has changed nothing and is queued again at once.
 """
 
 import logging
@@ -55,9 +55,9 @@ ALLOWED: dict[RunState, frozenset[RunState]] = {
 
 @contextmanager
 def held_by(lease: Lease | None) -> Iterator[None]:
-    """Changes in this context need this lease; a run with another lease must not be changed.
+    """A context whose changes need this lease; a run with another lease must not be changed.
 
-    A worker that was stopped for longer than its lease lasted, as its machine slept, wakes up in the middle.
+    A worker that was suspended for longer than its lease, for example with its machine, continues in the middle.
     """
     before = _HOLDER.set(lease)
     try:
@@ -71,7 +71,7 @@ class TestbedBusyError(Exception):
 
 
 def lease(number: int, worker: str = "") -> Run:
-    """queued → leased.  Raises TestbedBusyError while the testbed is held, or another run's turn has come."""
+    """queued → leased. Raises TestbedBusyError while the testbed is held, or if another run is next."""
 
     def take(run: Run) -> None:
         run.lease = lab.acquire(run.testbed, f"run {run.number}", worker, run.requested_by)
@@ -101,7 +101,7 @@ def start(number: int) -> Run:
 
 
 def restore(number: int, reason: str = "") -> Run:
-    """From every active state → restoring; `reason` is the reason why it is left early."""
+    """From every active state → restoring; `reason` is the reason of an early end."""
     return _change(number, S.RESTORING, reason)
 
 
@@ -140,12 +140,12 @@ def cancel(number: int, reason: str) -> Run:
 
 
 def interrupt(number: int, reason: str) -> Run:
-    """From every active state → interrupted; unless it comes from `restoring`, the lab is still to be restored."""
+    """From every active state → interrupted; unless it comes from `restoring`, the lab still has to be restored."""
     return _change(number, S.INTERRUPTED, reason, _end)
 
 
 def requeue(number: int, reason: str) -> Run:
-    """paused, interrupted or failed → queued, to do what is missing; or leased → queued, for an unfit testbed."""
+    """paused, interrupted or failed → queued, for the missing results; or leased → queued, for an unfit testbed."""
 
     def again(run: Run) -> None:
         run.ended = None
@@ -158,7 +158,7 @@ def requeue(number: int, reason: str) -> Run:
 
 
 def created(run: Run) -> None:
-    """The first row of the history of a run that was just made."""
+    """Store the first row of the history of a new run."""
     RunTransition.objects.create(run=run, to_state=run.state)
     transaction.on_commit(lambda: progress.begin(run.number))
     transaction.on_commit(lambda: progress.publish(run.number, "state", state=run.state, reason=""))
@@ -173,7 +173,7 @@ def _end(run: Run) -> None:
 
 
 def _leave_testbed(run: Run) -> None:
-    """Ends the boots that nothing works on any more, and gives a testbed back that was restored."""
+    """Ends the interrupted boots, and releases a restored testbed."""
     Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]).update(
         state=BootState.INTERRUPTED, error="its run ended first", ended=timezone.now()
     )
@@ -182,7 +182,7 @@ def _leave_testbed(run: Run) -> None:
 
 
 def _summarise(run: Run) -> None:
-    """Summaries are derived from samples: a run whose samples they cannot digest must end nevertheless."""
+    """Summaries are derived from samples: a run whose samples cannot be summarised must end nevertheless."""
     try:
         with transaction.atomic():
             summaries.summarise([run.number])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Summaries of the counted samples of runs: what lists and timelines read instead of the samples.
+"""Summaries of the counted samples of runs, which lists and timelines read instead of the samples.
 
 Code that adds samples to a finished run (an import) calls `summarise` afterwards.
 """
@@ -22,14 +22,14 @@ from perfweb.stats.summary import summarize
 RUNS_AT_ONCE = 200
 
 PASSING = frozenset({"load_average"})
-"""Facts that runs of older versions have about their hosts, and that are another one at each look."""
+"""Facts about hosts in runs of older versions that differ at each check."""
 
 Sets = Mapping[tuple[int, str], SampleSet]
 """The samples of one run by variant's key and test."""
 
 
 def summarise(numbers: Sequence[int]) -> None:
-    """Make the summaries of runs from their counted samples; those that are there already are made anew."""
+    """Make the summaries of runs from their counted samples; existing ones are replaced."""
     for first in range(0, len(numbers), RUNS_AT_ONCE):
         some = numbers[first : first + RUNS_AT_ONCE]
         with transaction.atomic():
@@ -38,10 +38,11 @@ def summarise(numbers: Sequence[int]) -> None:
 
 
 def summaries_of(runs: Iterable[Run], *only: str) -> dict[int, list[Summary]]:
-    """Return the summaries of runs by number: one query for those that are over and were judged as we judge now.
+    """Return the summaries of runs by number: one query for finished runs judged by the present statistics.
 
-    Of the others they are made from the samples and not kept: three queries, however many runs. Where only some fields
-    are wanted, `run_id` and `rules` among them, rows with these stand for the summaries: a tenth of the time for lists.
+    For the others they are made from the samples and not stored: three queries for any number of runs. If only some
+    fields are requested, `run_id` and `rules` among them, rows with these replace the summaries, which takes lists a
+    tenth of the time.
     """
     found: dict[int, list[Summary]] = {run.pk: [] for run in runs}
     over = [run.pk for run in runs if run.is_over]
@@ -58,12 +59,12 @@ def summaries_of(runs: Iterable[Run], *only: str) -> dict[int, list[Summary]]:
 
 
 def lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those facts about a host that explain a result."""
+    """Return the facts about a host that can explain a result."""
     return {name: value for name, value in facts.items() if name not in PASSING}
 
 
 def environment_digest(facts: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """Return a digest of what is known about hosts, given as (role, facts); empty if nothing is."""
+    """Return a digest of the facts about hosts, given as (role, facts); empty without any."""
     known = sorted(((role, lasting(told)) for role, told in facts), key=lambda pair: pair[0])
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32] if known else ""
 
@@ -86,7 +87,7 @@ def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
 
 
 def _verdicts(variants: Sequence[Variant], sets: Sets) -> dict[tuple[int, str], Comparison]:
-    """What the samples of one run say about each variant but the baseline, where both have some, among all tests."""
+    """Compare each variant of one run with the baseline, in all tests in which both have samples."""
     found = {}
     for a, b in pairs(variants):
         tests = [test for variant, test in sets if variant == b.pk]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of the live progress, and of what can be done to a run."""
+"""Addresses of the live progress, and of actions on a run."""
 
 from django.urls import path
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Typed access to YAML nodes that keeps their places, so that a mistake can be shown where it is.
+"""Typed access to YAML nodes with their positions, so that an error can point to its place.
 
-PyYAML's own constructors forget lines and guess types (`on` becomes True); here a scalar is the text that was written.
+PyYAML's own constructors drop positions and guess types (`on` becomes True); here a scalar is its text.
 """
 
 import difflib
@@ -15,7 +15,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 class PlanError(ValueError):
-    """A mistake in a plan; `line` and `column` count from 1."""
+    """An error in a plan; `line` and `column` count from 1."""
 
     def __init__(self, line: int, column: int, field: str, problem: str) -> None:
         super().__init__(f"line {line}, column {column}: {field} {problem}")
@@ -84,7 +84,7 @@ class Field:
         return [Field(f"{self.path}[{index}]", node) for index, node in enumerate(self.node.value)]
 
     def distinct(self, names: Sequence[str]) -> None:
-        """Rejects this list if `names`, what its entries are called, has one twice."""
+        """Rejects this list if `names`, the names of its entries, has a duplicate."""
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.items(0, len(names))[index].reject(f"is a second {name!r}; each may appear once")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Limits on requests of one web process, in all and for each client network.
 
-Three stages of a request cost something, and each has places: a body that is not complete holds a connection, a request
-that is being answered holds a thread, a stream of events holds a connection for hours.  Without a free place the answer
-is 503 with Retry-After.  perfweb.server limits what comes before, connections and headers.
+Three stages of a request use a resource, and each has a limited number of places: an incomplete body uses a connection,
+a running view a thread, and an event stream a connection for hours. Without a free place the response is 503 with
+Retry-After. perfweb.server limits connections and headers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from perfweb.proxies import parse
 from perfweb.serving.unavailable import Sender, send_text, send_unavailable
 
 EVENTS = re.compile(r"/runs/\d+/events", re.ASCII)
-"""Paths of streams of events (perfweb/runs/urls.py)."""
+"""Paths of event streams (perfweb/runs/urls.py)."""
 POLL = b"once"
-"""The query of a stream that ends at once, for a page that polls: it holds a place no longer than a page does."""
+"""The query of a stream that ends at once, for a page that polls: it holds a place no longer than a page."""
 _BUSY = "The server has too many requests now. Try again in a few seconds."
 _SLOW = "The request's body did not arrive in time."
 
@@ -47,7 +47,7 @@ class _SlowBodyError(Exception):
 
 @dataclass
 class Places:
-    """At most `most` at once, and `each` of one network; those of an unknown network ("") have no such limit."""
+    """At most `most` places, and `each` for one network; an unknown network ("") has no separate limit."""
 
     most: int
     each: int
@@ -68,7 +68,7 @@ class Places:
 
 
 class ConnectionLimits:
-    """Passes requests on to an application while there are places for them, and bounds the time of a body."""
+    """Passes requests on to an application while there are places, and limits the time of a body."""
 
     def __init__(
         self, application: ASGI3Application, *, bodies: Places, requests: Places, streams: Places, body_seconds: float
@@ -93,7 +93,7 @@ class ConnectionLimits:
                 await send_text(send, HTTPStatus.REQUEST_TIMEOUT, _SLOW, ())
 
     def _received(self, scope: HTTPScope, receive: ASGIReceiveCallable, place: ExitStack) -> ASGIReceiveCallable:
-        """Receive the body in a place for bodies, then hold one for the answer until the request is over."""
+        """Receive the body in a place for bodies, then hold one for the response until the request is over."""
         network = _network(scope)
         deadline = asyncio.get_running_loop().time() + self.body_seconds
         waiting = complete = False
@@ -129,7 +129,7 @@ def _has_body(scope: HTTPScope) -> bool:
 
 
 def _network(scope: HTTPScope) -> str:
-    """The client's network; "" on this machine, where a client is a user of it or a proxy that is not configured."""
+    """Return the client's network; "" on this machine, for a local user or a proxy that is not configured."""
     client = scope["client"]
     address = parse(client[0]) if client else None
     return "" if address is None or address.is_loopback else network_of(str(address))

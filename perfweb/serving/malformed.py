@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Malformed requests are refused with 400 or 415 before a view reads them, and every error has a text.
 
-Refused here, for every address: percent-encoded bytes that are not UTF-8 (RFC 3986 section 2.5), NUL, which
-PostgreSQL's text cannot hold, a content length that is no number (RFC 9110 section 8.6), a charset other than UTF-8,
-and headers that Django cannot make a request of.
+Refused for every address: percent-encoded bytes that are not UTF-8 (RFC 3986 section 2.5), NUL, which PostgreSQL's text
+cannot store, a content length that is not a number (RFC 9110 section 8.6), a charset other than UTF-8, and headers from
+which Django cannot make a request.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class UnsupportedCharsetError(BadRequest):
 
 
 class WellFormed(AnswerMiddleware):
-    """Refuses malformed requests, and gives each error without a text its reason."""
+    """Refuses malformed requests, and adds a reason to each error without a text."""
 
     def __call__(self, request: HttpRequest) -> Answer:
         check(request)
         return super().__call__(request)
 
     def process_view(self, request: HttpRequest, view: Callable[..., HttpResponseBase], *_: object) -> None:
-        """Refuse NUL in fields of a form. A view without the check of forms reads the body itself."""
+        """Refuse NUL in fields of a form. A view without form validation reads the body itself."""
         if request.method != "POST" or getattr(view, "csrf_exempt", False):
             return
         for name, values in request.POST.lists():
@@ -54,14 +54,14 @@ class WellFormed(AnswerMiddleware):
                 raise BadRequest(f"The field “{name[:40].replace(chr(0), '?')}”: {NO_NUL}")
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Refuse what the database refuses as data (SQLSTATE class 22) and no check before it has."""
+        """Refuse data that the database refuses (SQLSTATE class 22) and no check before it did."""
         if not isinstance(exception, DataError):
             return None
         log.warning("refused by the database: %s", exception, exc_info=exception)
         return bad_request(request, BadRequest(TOO_LARGE))
 
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:  # noqa: ARG002
-        """Give an error its reason: Django sends 405 and 412 without."""
+        """Add a reason to an error: Django sends 405 and 412 without."""
         status = HTTPStatus(response.status_code)
         if status < HTTPStatus.BAD_REQUEST or not isinstance(response, HttpResponse) or response.content:
             return response
@@ -76,7 +76,7 @@ class WellFormed(AnswerMiddleware):
 
 
 class Handler(ASGIHandler):
-    """Django's handler, which has an answer also where no request can be made of the headers."""
+    """Django's handler, with a response also when no request can be made from the headers."""
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
@@ -97,7 +97,7 @@ class Handler(ASGIHandler):
 
 
 def early_refusal(path: str, status: HTTPStatus, reason: str) -> HttpResponse:
-    """Return an answer to what no middleware sees, with the headers that they would give it."""
+    """Return a response outside of all middleware, with the headers that middleware would add."""
     if path.startswith(ApiAnswers.PREFIX):
         made = problem(status, reason)
     else:
@@ -108,7 +108,7 @@ def early_refusal(path: str, status: HTTPStatus, reason: str) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a malformed request with the reason: 415 for a charset, else 400. Django calls it as handler400."""
+    """Respond to a malformed request with the reason: 415 for a charset, else 400. Django calls it as handler400."""
     status = (
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE if isinstance(exception, UnsupportedCharsetError) else HTTPStatus.BAD_REQUEST
     )
@@ -120,7 +120,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def check(request: HttpRequest) -> None:
-    """Raise BadRequest for a request that is malformed, with what to do."""
+    """Raise BadRequest with what to do for a malformed request."""
     path = request.scope.get("raw_path") if isinstance(request, ASGIRequest) else None
     _check_text("path", unquote_to_bytes(path or request.path_info))
     _check_text("query", unquote_to_bytes(request.META.get("QUERY_STRING", "")))

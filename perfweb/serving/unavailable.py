@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""While the database, Redis or the disk is away, every address answers 503 with Retry-After (RFC 9110 section 10.2.3).
+"""Without the database, Redis or disk space, every address responds with 503 and Retry-After (RFC 9110 section 10.2.3).
 
-Pages get a page, the API a problem (RFC 9457).  A failure in a view, a middleware or a template reaches `server_error`
-(Django's handler500); one outside of them, such as a body that cannot be written to a temporary file, `Unavailable`.
+Pages get a page, the API a problem (RFC 9457). A failure in a view, a middleware or a template reaches `server_error`
+(Django's handler500). A failure outside of them, such as a body that cannot be written to a temporary file, reaches
+`Unavailable`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SENTENCES = {
 }
 _PROGRAM_LIMIT = "54"  # SQLSTATE class: the statement is too large or too complex, so another try fails, too
 _ENDS_BY_ITSELF = {
-    "25006",  # read_only_sql_transaction: a standby, or a server in recovery, takes no changes
+    "25006",  # read_only_sql_transaction: a standby, or a server in recovery, accepts no changes
     "25P03",  # idle_in_transaction_session_timeout: the server has ended the session
     "58030",  # io_error
 }
@@ -52,7 +53,7 @@ _REDIS_REFUSES = re.compile(
     r"(?:MISCONF|NOREPLICAS|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|LOADING|READONLY|BUSY|UNKILLABLE)\b",
     re.DOTALL,
 )
-"""Errors of commands that work again later, also as redis-py words them for a pipeline."""
+"""Messages of temporary errors of commands, also in redis-py's wording for a pipeline."""
 _DISK_AWAY = {
     number
     for name in ("ENOSPC", "EDQUOT", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ESTALE")
@@ -61,7 +62,9 @@ _DISK_AWAY = {
 
 
 def part_away(error: BaseException | None) -> str:
-    """Return which part of the service an exception shows to be away: DATABASE, REDIS, DISK, or "" for none."""
+    """Return which part of the service is unavailable according to an exception: DATABASE, REDIS, DISK, or "" for
+    none.
+    """
     if isinstance(error, OperationalError | InterfaceError | InternalError | psycopg.Error):
         return DATABASE if _database_is_away(error) else ""
     if isinstance(error, _REDIS_AWAY):
@@ -81,7 +84,7 @@ def _database_is_away(error: BaseException) -> bool:
 
 
 def answer(request: HttpRequest, part: str) -> HttpResponse:
-    """Return the page that names the part that is down; the API's middleware makes a problem of it."""
+    """Return the page that names the unavailable part; the API's middleware makes a problem of it."""
     context = {"reason": _SENTENCES[part]}
     response = render(request, "503.html", context, status=HTTPStatus.SERVICE_UNAVAILABLE)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
@@ -90,7 +93,7 @@ def answer(request: HttpRequest, part: str) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer where an exception was not handled: 503 if a part is away, else 500."""
+    """Respond to an unhandled exception: 503 if a part is unavailable, else 500."""
     error = sys.exc_info()[1]
     part = part_away(error)
     if not part:
@@ -100,7 +103,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 async def send_text(send: ASGISendCallable, status: int, text: str, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-    """Send a whole answer in plain text and close the connection."""
+    """Send a whole response in plain text and close the connection."""
     known: list[tuple[bytes, bytes]] = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
     start: Any = {"type": "http.response.start", "status": status, "headers": [*known, *headers], "trailers": False}
     await send(start)
@@ -113,7 +116,7 @@ async def send_unavailable(send: ASGISendCallable, text: str, seconds: int = RET
 
 
 class Sender:
-    """Sends the events of an answer on, and records whether the answer has started: then no other can be sent."""
+    """Forwards the events of a response, and records whether it has started, because then no other can be sent."""
 
     def __init__(self, send: ASGISendCallable) -> None:
         self._send = send
@@ -125,7 +128,7 @@ class Sender:
 
 
 class Unavailable:
-    """Answers 503 for what fails outside of Django's handling of a request because a part is away."""
+    """Responds with 503 to failures outside of Django's request handling because a part is unavailable."""
 
     def __init__(self, application: ASGI3Application) -> None:
         self.application = application

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A limit on what a request may bring. Django alone would first write all of it to a temporary file."""
+"""Limits the size of requests, because Django alone would first write all of one to a temporary file."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from perfweb import inputlimits, logs, proxies
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
-# Where `./dev` puts sockets and the address of the pages (runners/services).  With a long path `run` is a link to a
-# short one, and the name of a socket has to be short.
+# The directory of sockets and the pages' address of `./dev` (runners/services). With a long path `run` is a link to a
+# short one, because the name of a socket has to be short.
 _RUN = (PERFWEB_VAR / "run").resolve()
 
 INSTALLED_APPS = [
@@ -70,7 +70,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         "USER": os.environ.get("PERFWEB_PGUSER", "perfweb"),
         "PASSWORD": os.environ.get("PERFWEB_PGPASSWORD", ""),
         "NAME": os.environ.get("PERFWEB_PGDATABASE", "perfweb"),
-        # A server whose host has vanished is noticed after 25 s (https://www.postgresql.org/docs/15/libpq-connect.html).
+        # The disappearance of a server's host is noticed after 25 s
+        # (https://www.postgresql.org/docs/15/libpq-connect.html).
         "OPTIONS": {
             "connect_timeout": 5,
             "keepalives_idle": 10,
@@ -95,7 +96,7 @@ CSRF_FAILURE_VIEW = "perfweb.accounts.views.csrf_failure"
 CSRF_COOKIE_HTTPONLY = SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
 
-# Sign-in with an external account (docs/howto/accounts.md): a provider is off until its client id is set.  The role is
+# Sign-in with an external account (docs/howto/accounts.md): a provider is off until its client id is set. The role is
 # that of a new account.
 GITHUB_URL = os.environ.get("PERFWEB_GITHUB_URL", "").rstrip("/") or "https://github.com"
 GITHUB_CLIENT_ID = os.environ.get("PERFWEB_GITHUB_CLIENT_ID", "")
@@ -114,22 +115,22 @@ REDIS_URL = os.environ.get("PERFWEB_REDIS_URL") or f"unix://{_redis_socket}?db={
 CELERY_BROKER_URL = os.environ.get("PERFWEB_REDIS_URL") or f"redis+socket://{_redis_socket}?virtual_host={_redis_db}"
 CELERY_TASK_IGNORE_RESULT = True  # the state of a run is in its models
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers and beat wait for Redis, however long it is away
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers and beat wait for Redis without a limit
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# A run may take hours.  Redis hands a task that is not acknowledged for this long to another worker; the task would
-# find the run taken and return, so this is about noise and not about safety.
+# A run may take hours. Redis delivers a task that is not acknowledged for this long to another worker; the task would
+# find the run taken and return, so this only avoids needless deliveries.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 24 * 3600,
-    # A Redis that hangs, or whose host has vanished, is one that is away.
+    # A Redis that hangs, or whose host has vanished, counts as unavailable.
     "socket_timeout": 5.0,
     "socket_connect_timeout": 5.0,
 }
 
 CELERY_BEAT_SCHEDULER = "perfweb.scheduler:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
-    # A run that lost its worker is found a lease and a beat later at most.  The queue of runs is the database, so
-    # this also finds what a lost message left waiting.
+    # A run that lost its worker is found after a lease and a beat at most. The queue of runs is in the database, so
+    # this also finds runs whose message was lost.
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
     "recover labs": {"task": "runners.tasks.recover_labs", "schedule": 10.0, "options": {"expires": 10.0}},
     "follow": {"task": "perfweb.forges.tasks.follow", "schedule": 10.0, "options": {"expires": 10.0}},
@@ -179,21 +180,20 @@ OUTBOX_SENDERS = {
 }
 # Directory of packed sources for all controllers of labs; empty: below PERFWEB_VAR.
 SOURCE_STORE = os.environ.get("PERFWEB_SOURCES", "")
-# Days that tools' output and logs of runs are kept; 0 is always.
+# Days for which tools' output and logs of runs are kept; 0 means for ever.
 RAW_KEPT_DAYS = int(os.environ.get("PERFWEB_RAW_KEPT_DAYS", "0"))
-# Days that the texts of letters, mails and webhooks are kept after they were handled.
+# Days for which the texts of letters, mails and webhooks are kept after they were handled.
 MESSAGES_KEPT_DAYS = int(os.environ.get("PERFWEB_MESSAGES_KEPT_DAYS", "365"))
 # Tokens of forges and secrets of their webhooks, in files.
 FORGE_SECRETS = Path(os.environ.get("PERFWEB_FORGE_SECRETS", PERFWEB_VAR / "forges"))
-# Where the commits are that patches are applied to: a checkout, or a bare clone that its operator keeps up to date.
+# The repository of the commits to which patches are applied: a checkout, or a bare clone that its operator updates.
 PATCH_REPOSITORY = Path(os.environ.get("PERFWEB_REPOSITORY", BASE_DIR))
-# What an author without the right to approve may have: submissions that are not over, and hours of machine time in a
-# day.
+# Limits of an author without permission to approve: unfinished submissions, and hours of testbed time in a day.
 OPEN_SUBMISSIONS = int(os.environ.get("PERFWEB_OPEN_SUBMISSIONS", "5"))
 SUBMISSION_HOURS = float(os.environ.get("PERFWEB_SUBMISSION_HOURS", "6"))
 
 # Patches by mail (docs/howto/mail.md): the service's own address, without which there is no mail; the name under which
-# our mail server signs Authentication-Results; mailing lists, `LIST-ID=ADDRESS`, comma-separated; the default testbed.
+# the mail server signs Authentication-Results; mailing lists, `LIST-ID=ADDRESS`, comma-separated; the default testbed.
 MAIL_ADDRESS = os.environ.get("PERFWEB_MAIL_ADDRESS", "")
 MAIL_AUTHSERV_ID = os.environ.get("PERFWEB_MAIL_AUTHSERV_ID", "")
 MAIL_LISTS = {
@@ -202,7 +202,7 @@ MAIL_LISTS = {
     if found
 }
 MAIL_TESTBED = os.environ.get("PERFWEB_MAIL_TESTBED", "")
-# A mailbox that is fetched (manage.py mail_fetch), where no mail server delivers to us.
+# A mailbox to fetch from (manage.py mail_fetch), if no mail server delivers to the service.
 IMAP_HOST = os.environ.get("PERFWEB_IMAP_HOST", "")
 IMAP_PORT = int(os.environ.get("PERFWEB_IMAP_PORT", "993"))
 IMAP_USER = os.environ.get("PERFWEB_IMAP_USER", "")
@@ -217,22 +217,22 @@ EMAIL_HOST_PASSWORD = os.environ.get("PERFWEB_SMTP_PASSWORD", "")
 EMAIL_USE_TLS = os.environ.get("PERFWEB_SMTP_STARTTLS", "0") != "0"
 EMAIL_TIMEOUT = 20
 
-# Seconds that a testbed stays taken after the last sign of life of the run that holds it.
+# Seconds for which a testbed stays leased after the last heartbeat of its run.
 LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))
-# Faults of a testbed in a row after which it is in quarantine, and seconds after one in which it takes no run.
+# Faults of a testbed in a row after which it is in quarantine, and seconds after a fault in which it takes no run.
 QUARANTINE_FAULTS = int(os.environ.get("PERFWEB_QUARANTINE_FAULTS", "3"))
 UNFIT_SECONDS = float(os.environ.get("PERFWEB_UNFIT_SECONDS", "60"))
 # Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
 DATABASE_PATIENCE = float(os.environ.get("PERFWEB_DATABASE_PATIENCE", "60"))
-# Megabytes that have to be free on the disks of a controller before each boot of a run; with less the run pauses.
+# Megabytes that must be free on the disks of a controller before each boot of a run; with less the run pauses.
 RESERVE_MB = int(os.environ.get("PERFWEB_RESERVE_MB", "16"))
 
-# Of the lab of namespaces that `./dev` raises; not there where testbeds are registered by hand.
+# The inventory of the lab of namespaces of `./dev`; missing if testbeds are registered by hand.
 LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", str(PERFWEB_VAR / "lab" / "inventory.yml"))
 
 
 def _site_url() -> str:
-    """The site's address: the configured one, or where `./dev` has put them."""
+    """Return the site's address: the configured one, or that of `./dev`."""
     told = os.environ.get("PERFWEB_SITE_URL", "")
     address = _RUN / "url"
     if not told and address.exists():
@@ -243,7 +243,7 @@ def _site_url() -> str:
 # For the addresses that commands print.
 SITE_URL = _site_url()
 
-# In each process: no counters, which have to be right everywhere, and nothing that Redis has to be there for.
+# A cache in each process. It holds no counters, which have to be exact, and no data that need Redis.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 LANGUAGE_CODE = "en"
@@ -253,7 +253,7 @@ TIME_ZONE = "UTC"
 
 # Addresses and networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count; none unless listed.
 TRUSTED_PROXIES = proxies.networks(os.environ.get("PERFWEB_TRUSTED_PROXIES", ""))
-# Limits of a web process (perfweb.serving.connections, perfweb.server): connections, streams of events, and of these
+# Limits of a web process (perfweb.serving.connections, perfweb.server): connections, event streams, and event streams
 # for one client network.
 CONNECTIONS = int(os.environ.get("PERFWEB_CONNECTIONS", "6000"))
 STREAMS = int(os.environ.get("PERFWEB_STREAMS", "1500"))
@@ -268,7 +268,7 @@ STATIC_ROOT = PERFWEB_VAR / "static"
 STATICFILES_DIRS: list[Any] = [path for path in (BASE_DIR / "static",) if path.is_dir()]
 STATICFILES_DIRS += [("docs", path) for path in (BASE_DIR / "docs" / "images",) if path.is_dir()]
 
-# Pages load nothing but our own files and may not be framed.
+# Pages load only the site's own files and must not be framed.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -283,7 +283,7 @@ LOGGING = logs.configuration(LOG)
 
 
 def secret_key_from_file(usual: Path | None = None) -> str:
-    """The key in the file that PERFWEB_SECRET_KEY_FILE names, else in the usual one if that can be read, else ""."""
+    """Return the key from the file of PERFWEB_SECRET_KEY_FILE, else from the default one if it is readable, else ""."""
     name = os.environ.get("PERFWEB_SECRET_KEY_FILE", "")
     file = Path(name) if name else usual
     return file.read_text(encoding="ascii").strip() if file and (name or os.access(file, os.R_OK)) else ""

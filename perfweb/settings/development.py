@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One person on one machine: `./dev demo` and `./dev serve`."""
+"""A single user on one machine: `./dev demo` and `./dev serve`."""
 
 import secrets
 
@@ -7,6 +7,6 @@ from perfweb.settings.base import *
 
 DEBUG = False  # the pages have helpful errors of their own
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-# That of `./dev`, so that links which commands print are good for the server that it has started.
+# The address of `./dev`, so that links which commands print lead to the server that it has started.
 SECRET_KEY = secret_key_from_file(PERFWEB_VAR / "secret_key") or secrets.token_urlsafe(50)
 WHITENOISE_USE_FINDERS = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A server that others reach.  It refuses to start with a setting missing rather than to guess one."""
+"""A server for other users. It refuses to start without a required setting."""
 
 import os
 

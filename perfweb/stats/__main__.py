@@ -23,7 +23,7 @@ from perfweb.stats.twosample import Shift, bootstrap_ratio, mann_whitney, permut
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what the samples say about every test, and return the exit status."""
+    """Print the results of every test, and return the exit status."""
     options = _options(arguments)
     try:
         metrics = [metric for metric in read_samples(options.samples) if _wanted(metric, options.metric)]
@@ -61,7 +61,7 @@ def _wanted(metric: Metric, names: list[str] | None) -> bool:
 
 
 def _judged(metric: Metric, names: tuple[str, str], confidence: float, margin: float) -> Comparison:
-    """Judge by seed where both variants were simulated, as the site does, and by boot otherwise."""
+    """Judge by seed if both variants were simulated, as the site does, and by boot otherwise."""
     a, b = names
     if all(seeds := (metric.by_seed(a), metric.by_seed(b))):
         return compare_seeds(*seeds, metric.direction, confidence, margin)
@@ -78,7 +78,7 @@ def _pair(metric: Metric, baseline: str | None, variant: str | None) -> tuple[st
 
 
 def _opinions(a: Boots, b: Boots, result: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield a name and a text for the verdict and everything that may support or contradict it."""
+    """Yield a name and a text for the verdict and each second opinion on it."""
     lack = f" ({result.lack} missing)" if result.lack else ""
     yield "verdict", f"{result.verdict}{lack}, margin {result.margin:g} %, confidence {result.confidence:g} %"
     if result.effect is None:
@@ -100,7 +100,7 @@ def _opinions(a: Boots, b: Boots, result: Comparison) -> Iterator[tuple[str, str
 
 
 def _sequential(a: Boots, b: Boots, result: Comparison) -> str:
-    """Say what a run that may stop at any time would have known by now."""
+    """Report the verdict of a run that stops as soon as it is decided."""
     blocks = [(a[place : place + 1], b[place : place + 1]) for place in range(max(len(a), len(b)))]
     decision = decide(blocks, result.margin, 1 - result.confidence / 100, result.direction)
     interval = f", {_percent(decision.change)}" if decision.change else ""

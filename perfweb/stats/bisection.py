@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds the commit of a change among several, when each measurement has an error probability.
 
-Between a commit before the change and one after it lie `count` commits, the last of them after it for certain: the
-change came with one of them. Every measurement moves the probability of each, and the next one is where most is to be
-learnt; nothing is decided for good by a single one, as it is when a noisy measurement answers yes or no to git bisect
+Between a commit before the change and one after it are `count` commits, the last of them certainly after it: one of
+them made the change. Every measurement updates the probability of each, and the next one is where the expected
+information is highest. A single measurement decides nothing permanently, unlike a noisy yes or no for git bisect
 (Ben-Or and Hassidim 2008, "The Bayesian learner is optimal for noisy binary search", FOCS; Waeber, Frazier and
 Henderson 2013, "Bisection search with noisy responses", SIAM Journal on Control and Optimization 51).
 """
@@ -23,13 +23,13 @@ from perfweb.stats.ratio import Change
 Numbers = npt.NDArray[np.float64]
 
 LEAST_ERROR = 0.0005
-"""Standard error of a measurement that is assumed at least: commits that change nothing move by so much."""
+"""Min standard error of a measurement: commits without an effect differ by that much."""
 
 LIKELY = 0.95
-"""Probability that the range of likely commits has together."""
+"""Total probability of the range of likely commits."""
 
 Z = 1.96
-"""Standard errors to both sides that an interval of 95 % has."""
+"""Standard errors to both sides of an interval of 95 %."""
 
 LEAST_GAIN = 0.02
 """The min expected information of a measurement, in bits."""
@@ -37,8 +37,8 @@ LEAST_GAIN = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A measurement of the commit at index `place`: by how much it differs from the commit before the change, as
-    logarithm of the ratio, with its standard error.
+    """A measurement of the commit at index `place`: the logarithm of its ratio to the commit before the change, with
+    its standard error.
     """
 
     place: int
@@ -48,9 +48,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """What is known: the most likely place with its probability, the probabilities of all, the shortest range of places
-    (first and last) with LIKELY together, and the place to measure next, None if no measurement would give more
-    information.
+    """The present knowledge: the most likely place with its probability, the probabilities of all, the shortest range
+    of places (first and last) with probability LIKELY, and the place to measure next, None if no measurement would give
+    more information.
     """
 
     place: int
@@ -62,12 +62,12 @@ class Bisection:
 
 
 def bisect(count: int, observations: Sequence[Observation], skipped: Collection[int] = ()) -> Bisection:
-    """Return what observations, in any order, say about which of `count` commits made a change.
+    """Return which of `count` commits made a change, from observations in any order.
 
-    All commits are alike before anything is measured, and so is every size of the change. `skipped` are places that
-    cannot be measured; one of them can still be the one. Assumes normal errors, and that what came before and behind
-    the change differs from its commit by the errors only. Raises ValueError for no commit, a place that there is not,
-    or observations without one of the last place: with none behind a change nothing is known of its size.
+    Before any measurement all commits are equally likely, and so is every size of the change. `skipped` are places that
+    cannot be measured; one of them can still be the cause. Assumes normal errors, and that commits before and after the
+    change differ from their neighbours by the errors only. Raises ValueError for no commit, an invalid place, or
+    observations without one of the last place, because without one after the change its size is unknown.
     """
     if count < 1 or any(not 0 <= place < count for place in (*skipped, *(seen.place for seen in observations))):
         raise ValueError(f"places lie between 0 and {count - 1}")
@@ -81,9 +81,9 @@ def bisect(count: int, observations: Sequence[Observation], skipped: Collection[
 
 
 def share(place: int, observations: Sequence[Observation]) -> Change | None:
-    """Return what came with the commit at `place` where other commits before it moved the level, too: the step from
-    the last place before it that was measured, in percent with an interval of 95 %.  None if that place does not differ
-    from the level before the range, or none was measured: then all of the change is its own.
+    """Return the change by the commit at `place` if other commits before it changed the level, too: the step from the
+    last measured place before it, in percent with an interval of 95 %. None if that place does not differ from the
+    level before the range, or none was measured: then the whole change belongs to the commit.
     """
     before = max((seen.place for seen in observations if seen.place < place), default=None)
     behind = min((seen.place for seen in observations if seen.place >= place), default=None)
@@ -105,10 +105,10 @@ def _level(observations: Sequence[Observation]) -> tuple[float, float]:
 
 
 def _probabilities(count: int, observations: Sequence[Observation]) -> Numbers:
-    """The probability of each place: Bayes' rule with a flat prior of places and of the size of the change.
+    """Return the probability of each place: Bayes' rule with a flat prior of places and of the size of the change.
 
-    For a change at c all observations before c scatter around zero, those from c on around its size; over that is
-    integrated, which for weights w gives exp(-sum w (y - mean)^2 / 2) / sqrt(sum w).
+    For a change at c all observations before c scatter around zero, and those from c on around its size. The integral
+    over the size is, for weights w, exp(-sum w (y - mean)^2 / 2) / sqrt(sum w).
     """
     logs = np.zeros(count)
     for change in range(count):
@@ -120,7 +120,8 @@ def _probabilities(count: int, observations: Sequence[Observation]) -> Numbers:
             values = np.array([seen.value for seen in after])
             middle = float(np.average(values, weights=weights))
             logs[change] -= 0.5 * float(weights @ (values - middle) ** 2) + 0.5 * math.log(weights.sum())
-            # Without an observation behind the change there is no size to integrate over; all have one at the last.
+            # Without an observation after the change there is no size to integrate over; all have one at the last
+            # place.
     chances = np.exp(logs - logs.max())
     result: Numbers = chances / chances.sum()
     return result
@@ -131,7 +132,7 @@ def _error(seen: Observation) -> float:
 
 
 def _range(chances: Numbers) -> tuple[int, int]:
-    """The shortest range of places with LIKELY together."""
+    """Return the shortest range of places with probability LIKELY."""
     sums = np.concatenate([[0.0], np.cumsum(chances)])
     ranges = [
         (last - first, first, last)
@@ -144,8 +145,8 @@ def _range(chances: Numbers) -> tuple[int, int]:
 
 
 def _next(chances: Numbers, observations: Sequence[Observation], skipped: Collection[int]) -> int | None:
-    """The place with the highest expected information, if that is enough: the mutual information of the answer
-    and of whether the change came up to there, for a channel that errs as often as errors of measurement make it.
+    """Return the place with the highest expected information, if that is enough: the mutual information of the answer
+    and of whether the change is at or before the place, for a channel with the error rate of the measurements.
     """
     errors = np.array([_error(seen) for seen in observations]) if observations else np.array([LEAST_ERROR])
     wrong = float(special.ndtr(-_size(chances, observations) / (2 * np.median(errors))))
@@ -157,7 +158,7 @@ def _next(chances: Numbers, observations: Sequence[Observation], skipped: Collec
 
 
 def _size(chances: Numbers, observations: Sequence[Observation]) -> float:
-    """How large the change may well be: what is behind the most likely place, and one standard error more, so that an
+    """Return a plausible size of the change: that at the most likely place, and one standard error more, so that an
     unlucky first measurement does not make all others seem useless.
     """
     after = [seen for seen in observations if seen.place >= int(chances.argmax())]
@@ -168,6 +169,6 @@ def _size(chances: Numbers, observations: Sequence[Observation]) -> float:
 
 
 def _entropy(chances: Numbers) -> Numbers:
-    """In bits, of an answer that is yes with such a chance."""
+    """Return the information in bits of an answer that is yes with this probability."""
     result: Numbers = (special.entr(chances) + special.entr(1 - chances)) / math.log(2)
     return result

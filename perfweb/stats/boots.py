@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Boots as the unit of replication: do they differ, and at which level may a comparison count its samples?
+"""Boots as the unit of replication: whether they differ, and at which level a comparison may count its samples.
 
-Samples of one boot have its memory layout and its scheduling in common. A booted variant is therefore one observation
-of the variant, however many samples it gave, unless boots are seen not to matter.
+Samples of one boot share its memory layout and its scheduling. So a boot is one observation of its variant, whatever
+its number of samples, unless boots are shown not to matter.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Boots = Sequence[Sequence[float]]
 """The samples of one variant in one test, one sequence for each boot."""
 
 SIGNIFICANCE = 0.01
-"""Chance to report a difference of boots where there is none: rare enough that a mark is worth a look."""
+"""False positive rate of a difference between boots: rare enough that a mark is worth a look."""
 
 POOLING = 0.5
-"""p-value of the analysis of variance above which boots are taken not to matter.
+"""p-value of the analysis of variance above which boots do not matter.
 
-Bancroft and Han (1983, "A note on pooling variances", JASA 78) recommend 0.25; we are more careful, because with two
-boots of a variant the analysis sees little. docs/explanation/statistics.md has the coverage that this gives.
+Bancroft and Han (1983, "A note on pooling variances", JASA 78) recommend 0.25. This is stricter, because with two boots
+of a variant the analysis has little power. docs/explanation/statistics.md has the resulting coverage.
 """
 
 
@@ -56,7 +56,9 @@ class Anova:
 
     @property
     def p(self) -> float:
-        """Chance of such a difference of boots, or a larger one, if boots do not matter; 1 if it is unknown."""
+        """The probability of such a difference of boots, or a larger one, if boots do not matter; 1 if it is
+        unknown.
+        """
         if self.between_freedom < 1 or self.within_freedom < 1 or self.between == 0:
             return 1.0
         if self.within == 0:
@@ -94,10 +96,10 @@ def boots_differ(boots: Boots) -> bool:
 
 
 def replicates(a: Boots, b: Boots) -> Replicates:
-    """Return what may be counted as independent: the means of boots, or all samples where boots are alike.
+    """Return the independent observations: the means of boots, or all samples if boots are alike.
 
-    Boots are alike when the analysis of variance of both variants together gives a p-value above POOLING, and then the
-    comparison is Student's t over all samples, as ministat has it.
+    Boots are alike when the analysis of variance of both variants together gives a p-value above POOLING. Then the
+    comparison is Student's t over all samples, as in ministat.
     """
     if anova(a, b).p > POOLING:
         return Replicates(Level.SAMPLES, *([value for boot in boots for value in boot] for boots in (a, b)))

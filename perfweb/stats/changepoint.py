@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the level of a series changes, such as the mean of a test commit after commit.
+"""Change points of a series, such as the mean of a test commit after commit.
 
-`change_points` is what pages show: the best partition into levels, each change proven against the noise of the series
-itself. `divide` looks for changes of any kind in another way, as a second opinion:
+`change_points` is used by pages: the best partition into levels, with each change tested against the noise of the
+series itself. `divide` finds changes of any kind by another method, as a second opinion:
 
     python -m perfweb.stats.changepoint NUMBERS.txt     # one number on a line, as ministat takes them
 """
@@ -26,13 +26,13 @@ from perfweb.stats.summary import Summary, checked, summarize
 Numbers = npt.NDArray[np.float64]
 
 SHORTEST = 3
-"""Points that a level has at least: two that stand out are outliers."""
+"""Min points of a level: two that stand out are outliers."""
 
 SIGNIFICANCE = 0.001
-"""p-value up to which neighbouring levels differ."""
+"""Max p-value of the difference between neighbouring levels."""
 
 OUTLIER = 3.0
-"""Deviations from the running median up to which a point counts with its own value."""
+"""Deviations from the running median beyond which a point counts as an outlier."""
 
 LEVEL = 95.0
 """Confidence of intervals, in percent."""
@@ -48,8 +48,8 @@ _MOST_DIVIDED = 2000
 class ChangePoint:
     """The level changes with the point at index `place`: `before` and `after` are the levels next to it.
 
-    With a confidence of LEVEL the change came with one of the points from `first` to `last`, and `change` is its
-    interval in percent of the level before, None where that is not above zero.
+    With a confidence of LEVEL the change is at one of the points from `first` to `last`, and `change` is its interval
+    in percent of the level before, None if that is not above zero.
     """
 
     place: int
@@ -61,16 +61,16 @@ class ChangePoint:
 
 
 def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
-    """Return the changes of level of a series of one unit, in order.
+    """Return the change points of a series of one unit, in order.
 
-    Outliers are limited, the best partition into levels is found, and a change stays if Student's t separates
-    its levels; the least certain goes first, and its levels become one. Places have the confidence set of
-    a likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
-    levels the interval of Fieller that comparisons have.
+    Outliers are limited, the best partition into levels is found, and a change stays if Student's t separates its
+    levels; the one with the max p-value is removed first, and its levels are merged. Places have the confidence set of a
+    likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
+    levels the interval of Fieller, as in comparisons.
 
-    Assumes that the noise is about normal but for outliers, alike in the whole series, and not correlated over more
-    than three points. Intervals do not know that the place was chosen by the same numbers, and are a little too narrow
-    for changes that are barely found. Of fewer than six points nothing is said. Raises ValueError for values that are
+    Assumes noise that is about normal except for outliers, equal in the whole series, and not correlated over more than
+    three points. Intervals ignore that the place was chosen from the same numbers, and are a little too narrow for
+    changes that are barely found. Fewer than six points have no change points. Raises ValueError for values that are
     not finite.
     """
     if len(values) < 2 * SHORTEST:
@@ -83,13 +83,13 @@ def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
 
 
 def noise(values: Numbers) -> float:
-    """Return the standard deviation of a series around its levels, which need not be known.
+    """Return the standard deviation of a series around its unknown levels.
 
     It is the median of the absolute differences of points one, two or three apart, the max of the three, scaled to a
-    normal distribution: neither outliers nor a few changes of level move it (von Neumann 1941, "Distribution of
-    the ratio of the mean square successive difference to the variance", for differences; Hampel 1974 for the median),
-    and noise that lasts for some points is not taken for none (short series have neighbours only). At least what
-    rounding makes.
+    normal distribution. Neither outliers nor a few change points affect it (von Neumann 1941, "Distribution of the
+    ratio of the mean square successive difference to the variance", for differences; Hampel 1974 for the median). Three
+    distances catch noise that lasts for some points (short series have neighbours only). It is at least the error of
+    rounding.
     """
     found = (
         float(np.median(np.abs(values[lag:] - values[:-lag])))
@@ -105,7 +105,7 @@ def noise(values: Numbers) -> float:
 def limited(values: Numbers, deviation: float) -> Numbers:
     """Return the series with outliers moved to OUTLIER deviations from the median of five points around them.
 
-    One or two points that stand out lose their weight, a level of three or more does not (Winsorizing, Tukey 1962).
+    One or two outlying points lose their weight, a level of three or more does not (Winsorizing, Tukey 1962).
     """
     middle = ndimage.median_filter(values, size=5, mode="mirror")
     return np.clip(values, middle - OUTLIER * deviation, middle + OUTLIER * deviation)
@@ -142,7 +142,7 @@ def partition(values: Numbers, deviation: float) -> list[int]:
 
 
 def _candidates(scaled: Numbers) -> list[int]:
-    """Indices at which the means of windows before and after, of any size, differ more than at those around."""
+    """Return indices at which the means of windows before and after, of any size, differ more than at those around."""
     count, found = len(scaled), set[int]()
     sums = np.concatenate([[0.0], np.cumsum(scaled)])
     width = SHORTEST
@@ -156,7 +156,9 @@ def _candidates(scaled: Numbers) -> list[int]:
 
 
 def _proven(values: Numbers, places: Sequence[int]) -> tuple[list[int], list[Summary]]:
-    """The levels that Student's t separates from their neighbours, and their edges with both ends of the series."""
+    """Return the levels that Student's t separates from their neighbours, as their edges with both ends of the
+    series.
+    """
     edges = [0, *places, len(values)]
     levels = [summarize(values[start:end]) for start, end in pairwise(edges)]
     while len(levels) > 1:
@@ -170,25 +172,25 @@ def _proven(values: Numbers, places: Sequence[int]) -> tuple[list[int], list[Sum
 
 
 def _described(values: Numbers, edges: Sequence[int], found: Means) -> ChangePoint:
-    """The change at the middle one of three edges, between the levels on both sides of it."""
+    """Return the change at the middle one of three edges, between the levels on both sides of it."""
     first, last = _where(values[edges[0] : edges[2]], found.pooled_deviation)
     effect = change(found, LEVEL / 100)
     return ChangePoint(edges[1], edges[0] + first, edges[0] + last, found.a.mean, found.b.mean, effect)
 
 
 def _where(values: Numbers, deviation: float) -> tuple[int, int]:
-    """The first and the last place between two levels that a likelihood ratio does not exclude."""
+    """Return the first and the last place between two levels that a likelihood ratio does not exclude."""
     count = len(values)
     split = np.arange(1, count)
     sums = np.cumsum(values - values.mean())
-    # The sum of squares that a split explains; what it leaves is the likelihood.
+    # The sum of squares that a split explains; the rest is the likelihood.
     explained = sums[:-1] ** 2 / split + sums[:-1] ** 2 / (count - split)
     possible = split[explained >= explained.max() - _SPREAD * deviation**2 - 1e-12 * explained.max()]
     return int(possible[0]), int(possible[-1])
 
 
 def divide(values: Sequence[float], seed: int = 1) -> list[int]:
-    """Return the indices at which a series of at most 2000 points begins to be distributed differently.
+    """Return the indices at which the distribution of a series of at most 2000 points changes.
 
     Hierarchical division by energy distance, each tested against 199 random orders at 1 % (Matteson and James 2014, "A
     nonparametric approach for multiple change point analysis of multivariate data", JASA 109, with exponent 1 and the
@@ -215,7 +217,7 @@ def divide(values: Sequence[float], seed: int = 1) -> list[int]:
         for _ in range(_PERMUTATIONS):
             order = random.permutation(len(segment))
             reached += _energy(distances[np.ix_(order, order)])[0] >= best
-            # So many make the p-value too large whatever comes.
+            # With this many the p-value is too large, whatever the remaining orders give.
             if (reached + 1) / (_PERMUTATIONS + 1) > _ENERGY_SIGNIFICANCE:
                 break
         else:
@@ -225,7 +227,7 @@ def divide(values: Sequence[float], seed: int = 1) -> list[int]:
 
 
 def _energy(distances: Numbers) -> tuple[float, int]:
-    """The max scaled energy distance between the points before and after an index, and the index."""
+    """Return the max scaled energy distance between the points before and after an index, and the index."""
     count = len(distances)
     sums = distances.cumsum(axis=0).cumsum(axis=1)
     split = np.arange(SHORTEST, count - SHORTEST + 1)
@@ -240,7 +242,7 @@ def _energy(distances: Numbers) -> tuple[float, int]:
 
 
 def main(path: str) -> None:
-    """Print what both methods say about the numbers in a file."""
+    """Print the results of both methods for the numbers in a file."""
     numbers = [float(line) for line in Path(path).read_text(encoding="utf-8").split("\n") if line.strip()]
     for found in change_points(numbers):
         size = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From the samples of two variants to a verdict: the one place that decides."""
+"""From the samples of two variants to a verdict: the only place that decides."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_c
 from perfweb.stats.summary import Summary, summarize
 
 DEFAULT_MARGIN = 2.0
-"""Percent within which two variants count as equivalent: docs/explanation/statistics.md describes why."""
+"""Percent within which two variants count as equivalent; docs/explanation/statistics.md has the reason."""
 
 MINIMUM_BOOTS = 2
-"""One boot of a variant does not show how much its boots differ."""
+"""Min boots of a variant, because one does not show how much its boots differ."""
 
 
 class Direction(StrEnum):
@@ -56,13 +56,13 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The change from a to b in percent of a, as it was estimated at a level.
+    """The estimated change from a to b in percent of a, at a level of observation.
 
-    `interval` has the comparison's confidence; it decides about faster and slower, and `p` is the p-value that belongs
-    to it. `equivalence` is the narrower interval of two one-sided tests at that confidence, which decides about
-    equivalence. `observations` is the number on each side at `level`. `detectable` is the change in percent that this
-    many, with this noise, show four times out of five. `needed` is the number on each side that would decide four times
-    out of five about the margin, or prove a change such as was seen where that is larger; None where no number would.
+    `interval` has the comparison's confidence; it decides about faster and slower, and `p` is its p-value.
+    `equivalence` is the narrower interval of two one-sided tests at that confidence, which decides about equivalence.
+    `observations` is the number on each side at `level`. `detectable` is the change in percent that this many, with
+    this noise, detect with a power of 80 %. `needed` is the number on each side that would decide about the margin with
+    that power, or prove the observed change if that is larger; None if no number would.
     """
 
     level: Level
@@ -75,18 +75,18 @@ class Effect:
 
     @property
     def proven(self) -> bool:
-        """Whether there is a difference at all, however small."""
+        """Whether there is any proven difference, however small."""
         return self.interval.leaves_out_zero
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The verdict on variant `b` against the baseline `a`, with everything that it rests on.
+    """The verdict on variant `b` against the baseline `a`, with its data.
 
-    `confidence` and `margin` are in percent. The summaries, of all samples, are None for an empty set. `boots` is how
-    often each side was booted, and `modes` are the two values around which its samples gather, None for one or where
-    they are no farther apart than the margin. `effect` is None when not even an interval can be given; `lack` says what
-    is missing where there is not enough data, and is None otherwise.
+    `confidence` and `margin` are in percent. The summaries, of all samples, are None for an empty set. `boots` is the
+    number of boots of each side, and `modes` are the two values around which its samples gather, None for one or if
+    they are no farther apart than the margin. `effect` is None when no interval can be given; `lack` is the missing
+    condition if there is not enough data, and None otherwise.
     """
 
     verdict: Verdict
@@ -102,9 +102,9 @@ class Comparison:
 
     @property
     def more_boots(self) -> int | None:
-        """How many more boots of each variant would decide, if they give as many samples as these.
+        """Return how many more boots of each variant would decide, with as many samples on each as before.
 
-        None where that is not known or no number would do. Zero where as many should have been enough.
+        None if that is unknown or no number would decide. Zero if the present number should have been enough.
         """
         if self.effect is None or self.effect.needed is None:
             return None
@@ -132,10 +132,10 @@ def compare_boots(
 ) -> Comparison:
     """Judge the samples of variant `b`, boot by boot, against the baseline's `a`, all in the same unit.
 
-    The change is proven (faster, slower) when its confidence interval leaves out zero; it is equivalent when the
-    interval of two one-sided tests (Schuirmann 1987) lies within ± `margin` percent, and that comes first: a change
-    that is certain but too small to matter is equivalent. Samples with two modes are not averaged: there only sets that
-    do not overlap can differ. Everything else is not enough data, which is no error.
+    The change is proven (faster, slower) when its confidence interval excludes zero. It is equivalent when the interval
+    of two one-sided tests (Schuirmann 1987) is within ± `margin` percent. That comes first: a change that is certain
+    but too small to matter is equivalent. Samples with two modes are not averaged: only sets that do not overlap can
+    differ. Everything else is not enough data, which is no error.
 
     Raises ValueError for an unknown direction, an unsupported confidence level, a margin that is not between 0 and
     100 %, or a sample that is not finite.
@@ -160,10 +160,10 @@ def compare_boots(
 
 
 def among(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Take back those of many changes that may be chance: with twenty tests one is proven at 95 % without any.
+    """Withdraw those of many changes that may be chance: among twenty tests one is proven at 95 % without any change.
 
-    The false discovery rate of what stays faster or slower is at most 1 - confidence (Benjamini and Hochberg 1995,
-    "Controlling the false discovery rate", JRSS B 57). All comparisons have the same confidence.
+    The false discovery rate of the remaining faster or slower ones is at most 1 - confidence (Benjamini and Hochberg
+    1995, "Controlling the false discovery rate", JRSS B 57). All comparisons have the same confidence.
     """
     adjusted = iter(benjamini_hochberg([found.effect.p for found in comparisons if found.effect]))
     judged = []
@@ -188,9 +188,9 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=1000)
 def _modes(boots: tuple[tuple[float, ...], ...], margin: float) -> Modes | None:
-    """Return the two modes of samples, None for one or where they are no farther apart than the margin in percent.
+    """Return the two modes of samples, None for one or if they are no farther apart than the margin in percent.
 
-    Boots that differ may each have a value of its own; then it is their means that have two modes or one.
+    Boots that differ may each have a separate value; then the modes are those of their means.
     """
     if not boots:
         return None
@@ -214,7 +214,7 @@ def _lack(sides: Sequence[Boots]) -> Lack | None:
 
 
 def _effect(a: Boots, b: Boots, confidence: float, margin: float) -> Effect | None:
-    """Estimate the change at the level that may be counted; None where no interval can be given."""
+    """Estimate the change at the permitted level; None if no interval can be given."""
     counted = replicates(a, b)
     found = means(counted.a, counted.b)
     if change(found, confidence / 100) is None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The drift of a testbed during a run, from the boots of one variant: the sentinel.
 
-All is counted in logarithms of the means of its boots, and reported in percent. No boot's place in the input
-matters, only
-its time. docs/explanation/statistics.md describes what pages make of it.
+Computed on logarithms of the means of its boots, and reported in percent. The order of boots in the input does not
+matter, only their times. docs/explanation/statistics.md describes how pages use it.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from perfweb.stats.ratio import Change
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 FEWEST_BOOTS = 5
-"""Four numbers rise by chance in one of 24 orders: no interval of them has 95 %."""
+"""Four numbers rise by chance in one of 24 orders, so no interval of them has 95 %."""
 
 _MOST_EXACT = 60
-"""Numbers up to which all orders are counted; the normal distribution is as good with more."""
+"""Max number for which all orders are counted; the normal distribution is as good with more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,9 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a sentinel moved, in percent: `total` from the first of so many boots to the last, along the straight line
-    that fits best, with an `interval` where there are boots enough, and in the largest `step` from a boot to the next.
-    `explained` is the largest step that noise would make in 95 of 100 runs, None where it is not known.
+    """The drift of a sentinel in percent: `total` from the first of that many boots to the last, along the best
+    straight line, with an `interval` if there are enough boots, and the largest `step` between consecutive boots.
+    `explained` is the largest step of noise in 95 of 100 runs, None if unknown.
     """
 
     boots: int
@@ -56,26 +55,26 @@ class Drift:
 
     @property
     def proven(self) -> bool:
-        """Whether it moved at all."""
+        """Whether a drift is proven."""
         return self.interval is not None and self.interval.leaves_out_zero
 
     @property
     def unsteady(self) -> bool:
-        """Whether a step is greater than noise explains."""
+        """Whether a step is larger than noise explains."""
         return self.explained is not None and abs(self.step) > self.explained
 
 
 def drift(boots: Sequence[Watched], noise: Noise | None = None, confidence: float = DEFAULT_CONFIDENCE) -> Drift | None:
     """Return the drift of a sentinel; None for fewer than two boots, or boots at one time.
 
-    The line is that of Theil and Sen, the median of the slopes of all pairs, which no single boot bends; its interval
-    is the one that Kendall's rank correlation gives (Sen 1968, "Estimates of the regression coefficient based on
-    Kendall's tau", JASA 63). It assumes that boots scatter alike and independently, and no distribution: without a
-    drift it leaves out zero in at most 1 - confidence of all runs.
+    The line is that of Theil and Sen, the median of the slopes of all pairs, which no single boot changes much; its
+    interval is that of Kendall's rank correlation (Sen 1968, "Estimates of the regression coefficient based on
+    Kendall's tau", JASA 63). It assumes that boots scatter equally and independently, without a distribution: without a
+    drift it excludes zero in at most 1 - confidence of all runs.
 
-    `noise` of a calibration explains steps; without it the samples of the boots do, and what boots scatter beyond
-    them is movement. Of several steps the greatest is judged (Sidak 1967, "Rectangular confidence regions for the means
-    of multivariate normal distributions", JASA 62).
+    `noise` of a calibration explains steps. Without it the samples of the boots do, and further scatter of boots counts
+    as movement. The largest of several steps is judged (Sidak 1967, "Rectangular confidence regions for the means of
+    multivariate normal distributions", JASA 62).
     """
     ordered = sorted(boots, key=lambda boot: boot.at)
     if len(ordered) < 2 or ordered[0].at == ordered[-1].at:
@@ -96,12 +95,12 @@ def drift(boots: Sequence[Watched], noise: Noise | None = None, confidence: floa
 
 
 def lean(sentinel: Sequence[Watched], a: Sequence[Watched], b: Sequence[Watched]) -> float | None:
-    """Return how much higher the sentinel stood, in percent, at the times of the boots `b` than at those of `a`.
+    """Return how much higher the sentinel was, in percent, at the times of the boots `b` than at those of `a`.
 
-    So much of a difference between the two would be there if they were the same: their boots are bracketed by those of
-    the sentinel, between which it is taken to move evenly, as a mass spectrometer's samples are by a standard
-    (Albarède and Beard 2004, "Analytical methods for non-traditional isotopes", Rev. Mineral. Geochem. 55). None
-    without two boots of the sentinel and one of each.
+    The drift alone would make that difference between two equal variants: their boots are bracketed by those of the
+    sentinel, which is interpolated linearly, as a mass spectrometer's samples are by a standard (Albarède and Beard
+    2004, "Analytical methods for non-traditional isotopes", Rev. Mineral. Geochem. 55). None without two boots of the
+    sentinel and one of each variant.
     """
     if len(sentinel) < 2 or not a or not b:
         return None
@@ -116,12 +115,12 @@ def _percent(logarithm: float) -> float:
 
 
 def _rank(count: int, confidence: float) -> int | None:
-    """How many slopes lie outside the interval at either end; None where all of them are too few."""
+    """Return the number of slopes outside the interval at either end; None if there are too few slopes."""
     tail = (1 - confidence / 100) / 2
     if count > _MOST_EXACT:
         pairs = count * (count - 1) / 2
         deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-        # Of the pairs in the wrong order half as many as Kendall's statistic is short of all of them.
+        # Kendall's statistic counts pairs in order minus pairs in the wrong order.
         return max(0, math.floor((pairs + special.ndtri(tail) * deviation) / 2) - 1)
     place = int(np.searchsorted(_disorder(count), tail, side="right"))
     return place - 1 if place else None
@@ -129,7 +128,9 @@ def _rank(count: int, confidence: float) -> int | None:
 
 @lru_cache(maxsize=_MOST_EXACT)
 def _disorder(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The share of all orders of so many numbers with at most 0, 1, 2 … pairs in the wrong order (Kendall 1938)."""
+    """Return the share of all orders of that many numbers with at most 0, 1, 2 … pairs in the wrong order (Kendall
+    1938).
+    """
     shares = np.ones(1)
     for size in range(2, count + 1):
         shares = np.convolve(shares, np.full(size, 1 / size))
@@ -137,7 +138,7 @@ def _disorder(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def _explained(boots: Sequence[Watched], noise: Noise | None, confidence: float) -> float | None:
-    """The largest step between neighbours that noise makes in so many percent of runs."""
+    """Return the largest step between neighbours that noise makes in this percentage of runs."""
     tail = (1 - (confidence / 100) ** (1 / (len(boots) - 1))) / 2
     share = fmean(1 / len(boot.samples) for boot in boots)
     if noise is not None:

@@ -40,7 +40,7 @@ class KnobEffect:
 
     @property
     def proven(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the interval excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
@@ -94,7 +94,7 @@ def _terms(settings: Sequence[Mapping[str, str]]) -> list[tuple[tuple[Factor, ..
 def _independent(
     terms: Sequence[tuple[tuple[Factor, ...], Column]], count: int
 ) -> tuple[dict[tuple[Factor, ...], int], Matrix]:
-    """The model matrix of those terms that the ones before them do not determine, and the column of each."""
+    """Return the model matrix without terms that earlier ones determine, and the column of each term."""
     kept: dict[tuple[Factor, ...], int] = {}
     model = np.ones((count, 1))
     for factors, column in terms:
@@ -111,7 +111,7 @@ def _effect(
     covariance: Matrix,
     t: float,
 ) -> KnobEffect:
-    """The contrast of a term: level against base, which is minus the sum of all levels of the knob."""
+    """Return the contrast of a term: level against base, which is minus the sum of all levels of the knob."""
     if factors not in kept:
         return KnobEffect(factors, None, None, None)
     contrast = np.zeros(len(coefficients))
@@ -128,5 +128,5 @@ def _effect(
 
 
 def _percent(logarithm: float) -> float:
-    """A factor as a change in percent; one beyond all measure stays a number."""
+    """Return a factor as a change in percent; limited, so that it cannot overflow."""
     return 100 * math.expm1(min(logarithm, 700.0))

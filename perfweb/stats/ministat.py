@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Text in the form of ministat(1), equal to what Debian's ministat prints for the same samples, byte for byte.
+"""Output in the format of ministat(1), equal to that of Debian's ministat for the same samples, byte for byte.
 
 Network developers have pasted this output into mails for twenty years, and a user who doubts a verdict can run the
-program on the downloaded samples and compare. Some habits of that version therefore differ from perfweb.stats.summary
-on purpose: its median of an even number of samples is the upper of the middle two, its variance is the one-pass
-formula, which loses all digits when the spread is below some 1e-8 of the mean, its plot is as high as the last set
-needs, and it prints what floating point makes of a division by a zero mean.
+program on the downloaded samples and compare. So some properties of that version differ from perfweb.stats.summary on
+purpose. Its median of an even number of samples is the upper of the middle two. Its variance is the one-pass formula,
+which loses all digits when the spread is below some 1e-8 of the mean. Its plot is as high as the last set needs. It
+prints the floating-point result of a division by a zero mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_WIDTH = 74
 MINIMUM_WIDTH = 2
 MAXIMUM_SETS = 7
 LARGEST = 1e100
-"""Magnitude of a sample up to which the real program finds the ends of its plot."""
+"""Max magnitude of a sample for which the real program finds the ends of its plot."""
 
 # One symbol for each set, by its number; where sets overlap, the symbol of their numbers' bitwise or.
 _SYMBOLS = " x+*%#@O"
@@ -37,7 +37,7 @@ def ministat(
     separate_bars: bool = False,
     summary_only: bool = False,
 ) -> str:
-    """Return what `ministat -c confidence -w width` prints for the named sets, compared with the first of them.
+    """Return the output of `ministat -c confidence -w width` for the named sets, compared with the first of them.
 
     `plot=False` is its option -A, `separate_bars` is -s and `summary_only` is -n.
 
@@ -180,7 +180,7 @@ def _points(sets: list[list[float]], axis: _Axis) -> list[str]:
 
 
 def _draw_bar(bar: list[str], axis: _Axis, summary: Summary) -> None:
-    """Draw mean ± deviation, the median and the mean into a line; of what overlaps, the later lies on top."""
+    """Draw mean ± deviation, the median and the mean into a line; later ones cover earlier ones."""
     if not math.isnan(summary.deviation):
         left = axis.column(summary.mean - summary.deviation)
         right = axis.column(summary.mean + summary.deviation)

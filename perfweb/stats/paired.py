@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The ratio of what was measured in pairs, one after the other, so that a drift of the machine is in both.
+"""The ratio of measurements in pairs, taken one after the other, so that a drift of the machine affects both.
 
 Logarithms of ratios are treated as independent and nearly normal, and their mean has Student's t interval: the
-geometric
-mean of ratios does not depend on which side is the baseline (Fleming and Wallace 1986, "How not to lie with
+geometric mean of ratios does not depend on the choice of the baseline (Fleming and Wallace 1986, "How not to lie with
 statistics", CACM 29(3)). The pairs are the replicates, as Kalibera and Jones 2013, "Rigorous benchmarking in reasonable
-time", ask: what is repeated within a boot is no replicate of the boot.
+time", require: repetitions within a boot are no replicates of the boot.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def paired_change(pairs: Sequence[tuple[float, float]], coverage: float) -> Chan
 
 
 def detectable_change(pairs: Sequence[tuple[float, float]], coverage: float) -> float:
-    """Return the smallest true change, in percent, that as many such pairs prove with probability POWER.
+    """Return the smallest true change, in percent, that this many such pairs prove with probability POWER.
 
     (t of the coverage + t of the power) times the standard error, as `detectable` in design.power for two sets.
     """
@@ -49,8 +48,8 @@ def paired_p(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def pairs_needed(pairs: Sequence[tuple[float, float]], percent: float, coverage: float) -> int | None:
-    """Return how many pairs that scatter like these would prove a change of `percent` with probability POWER, and no
-    change to be within it; None where more than power.MOST would be needed.
+    """Return the number of pairs with this scatter that would prove a change of `percent` with probability POWER, and
+    no change to be within it; None above power.MOST.
     """
     _, error, _ = _logarithm(pairs)
     deviation, room = error * math.sqrt(len(pairs)), math.log1p(percent / 100)

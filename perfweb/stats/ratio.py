@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Two sets of independent observations, with the standard deviation of each as Student's t is to use it.
+    """Two sets of independent observations, with the standard deviation of each for Student's t.
 
     `pooled()` gives both sets the deviation that they are assumed to share, `unequal()` gives each its own.
     """
@@ -79,7 +79,7 @@ def means(a: Sequence[float], b: Sequence[float]) -> Means:
 
 
 def pooled(a: Summary, b: Summary) -> Means:
-    """Return what `means` does of observations that are summarized already."""
+    """Return the result of `means` for observations that are summarized already."""
     if min(a.n, b.n) < 2:
         raise ValueError(f"{a.n} and {b.n} observations: an interval needs two or more on each side")
     shared = Means(a, b, (a.deviation, b.deviation), a.n + b.n - 2).pooled_deviation
@@ -87,7 +87,7 @@ def pooled(a: Summary, b: Summary) -> Means:
 
 
 def unequal(a: Summary, b: Summary) -> Means:
-    """Return two sets of two or more observations each, without assuming that they have the same variance.
+    """Return two sets of two or more observations each, without assuming equal variances.
 
     Degrees of freedom of Welch 1947, "The generalization of Student's problem when several different population
     variances are involved", Biometrika 34.
@@ -102,11 +102,11 @@ def change(found: Means, coverage: float) -> Change | None:
     """Return the ratio of means b / a as a change in percent, with an interval of `coverage` (between 0 and 1).
 
     Fieller 1954, "Some problems in interval estimation", JRSS B 16: all ratios r for which Student's t does not reject
-    that mean b = r * mean a. With pooled variance the interval leaves out 0 % exactly when Student's t proves a
-    difference, and unlike ministat's percentages it knows that the baseline's mean is uncertain too. Assumes
-    independent, about normal observations.
+    that mean b = r * mean a. With pooled variance the interval excludes 0 % exactly when Student's t proves a
+    difference. Unlike ministat's percentages it includes the uncertainty of the baseline's mean. Assumes independent,
+    about normal observations.
 
-    None where the baseline's mean is not proven to be above zero: then there is no percentage to speak of.
+    None if the baseline's mean is not proven to be above zero, because then a percentage has no meaning.
     """
     t = float(special.stdtrit(found.degrees_of_freedom, (1 + coverage) / 2))
     a, b = found.a, found.b

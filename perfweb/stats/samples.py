@@ -21,8 +21,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Metric:
     """The counted samples of one metric of one test: by variant, in the order of the file, one list for each boot.
 
-    `primary` is whether comparisons use it; older files do not have it, and then it is True. `seeds` are those of
-    the simulated machine, one for each boot, None where there is none.
+    `primary` is whether comparisons use it; older files do not have it, and then it is True. `seeds` are those of the
+    simulated machine, one for each boot, None without one.
     """
 
     test: str
@@ -46,16 +46,16 @@ class Metric:
 def read_samples(path: Path) -> list[Metric]:
     """Return the samples of each metric of each test in a run's samples.csv, in the order of the file.
 
-    Samples that were discarded, are void, a sentinel's or of a measurement that failed are left out, as everywhere in
-    statistics; older files know nothing of void ones and of sentinels.
-    Raises ValueError for a file that is not such a table, naming the line.
+    Samples that were discarded, are void, or belong to a sentinel or a failed measurement are left out, as everywhere
+    in statistics; older files do not mark void ones and sentinels. Raises ValueError for a file that is not such a
+    table, naming the line.
     """
     with path.open(encoding="utf-8", newline="") as lines:
         return parse_samples(lines, str(path))
 
 
 def parse_samples(lines: Iterable[str], name: str) -> list[Metric]:
-    """Do the same with the lines of a table that is called `name`."""
+    """Read the lines of such a table, named `name` in errors."""
     found: dict[tuple[str, str], Metric] = {}
     boots: dict[tuple[str, ...], list[float]] = {}
     table = csv.DictReader(lines)
@@ -78,7 +78,7 @@ def parse_samples(lines: Iterable[str], name: str) -> list[Metric]:
 
 
 class _CellError(ValueError):
-    """A cell that cannot be right."""
+    """An invalid cell."""
 
 
 def _counted(table: csv.DictReader[str]) -> Iterator[dict[str, str]]:
@@ -94,7 +94,7 @@ def _counted(table: csv.DictReader[str]) -> Iterator[dict[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Take off the apostrophe that keeps spreadsheets from taking a text for a formula."""
+    """Remove the apostrophe that keeps spreadsheets from treating a text as a formula."""
     if len(text) > LONGEST_NAME or _CONTROL.search(text):
         raise _CellError(f"{text[:40]!r} is too long for a name, or has control characters")
     return text.removeprefix("'")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The verdict on a deterministic testbed, where each sample is a function of the code and of a seed.
 
-Both sides run with the same seeds, so that chance is the same on both. What they differ in is due to the code alone:
-sides that agree seed by seed are identical, and a change is the mean of the changes of the seeds.
+Both sides run with the same seeds, so that random choices are the same on both, and differences are due to the code
+alone. Sides that agree seed by seed are identical, and a change is the mean of the changes of the seeds.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def compare_seeds(
 ) -> Comparison:
     """Judge the samples of variant `b` against those of the baseline `a` pair by pair, all in the same unit.
 
-    Identical where every seed that both have gave the same values. Otherwise a pair is the mean of each side with one
-    seed, and its ratio is one observation (perfweb.stats.paired). Seeds that only one side has are left out.
-    Raises ValueError as compare_boots() does.
+    Identical if every common seed gave the same values. Otherwise a pair is the mean of each side with one seed, and
+    its ratio is one observation (perfweb.stats.paired). Seeds of only one side are left out. Raises ValueError as
+    compare_boots() does.
     """
     better, level = Direction(direction), checked_confidence(confidence)
     checked_margin(margin)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Deciding while measuring: after each block of boots, decided or go on, with an interval that may always be looked at.
+"""Sequential decisions: after each block of boots, stop or continue, with an interval that is valid at every look.
 
-Testing a 95 % interval after every boot, until it excludes zero, is wrong far more often than in one
-experiment of twenty. The intervals here form a confidence sequence: with the promised probability the true change lies
-in all of them at once, however often one looks and for whatever reason one stops.
+Testing a 95 % interval after every boot, until it excludes zero, is wrong far more often than in one experiment of
+twenty. The intervals here form a confidence sequence: with the promised probability the true change is in all of them
+at once, however often they are computed and whatever the reason for stopping.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ DEFAULT_ALPHA = 0.05
 PRIOR = 0.05
 """Inverse variance of the mixture over the size of the change, in standard deviations of a boot.
 
-Any value is honest. A small one suits large changes and few boots: with this one the interval of two groups is as
-narrow as it can be at three boots of each variant, and at ten within a tenth of that.
+Any value is valid. A small one suits large changes and few boots: with this one the interval of two groups is as narrow
+as possible at three boots of each variant, and at ten within a tenth of that.
 """
 
 MOST = 100.0
-"""Change of logarithms that means nothing any more."""
+"""Change of logarithms below which a change has no meaning."""
 
 SMALLEST = 1e-12
-"""Relative deviation that boots have at least: that of rounding."""
+"""Min relative deviation of boots: that of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The state after some blocks; the verdict not enough data means: continue.
 
-    `change` is in percent of the baseline, None while no interval can be given. `boots` is how many of each variant
-    were seen, and `needed` how many of each it will take when the scatter stays what it is, None when not known.
+    `change` is in percent of the baseline, None while no interval can be given. `boots` is the present number of each
+    variant, and `needed` the expected number of each with the present scatter, None if unknown.
     """
 
     verdict: Verdict
@@ -57,8 +57,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """An estimate of the change of logarithms: its deviation comes with degrees of freedom, its variance is a
-    `size`-th of the deviation's square.
+    """An estimate of the change of logarithms with the degrees of freedom of its deviation; its variance is a `size`-th
+    of the deviation's square.
     """
 
     change: float
@@ -67,7 +67,7 @@ class _Estimate:
     size: float
 
     def error(self, alpha: float, growth: float = 1.0) -> float:
-        """Return half the width of the interval, also when there will be `growth` times as much data."""
+        """Return half the width of the interval, also for `growth` times as much data."""
         return self.deviation * half_width(round((self.freedom + 1) * growth) - 1, self.size * growth, alpha)
 
 
@@ -77,15 +77,15 @@ def decide(
     alpha: float = DEFAULT_ALPHA,
     direction: Direction | str = Direction.HIGHER,
 ) -> Decision:
-    """Judge the blocks so far: faster, slower or equivalent within `margin` percent, or go on.
+    """Judge the blocks so far: faster, slower or equivalent within `margin` percent, or continue.
 
-    One observation is the logarithm of the mean of a boot, so that samples of one boot may depend on each other as they
-    like. There are two intervals, each for half of `alpha`: that of the variants' boots as two groups, and that of the
-    differences within blocks, which knows no drift from block to block. What lies in both counts.
+    One observation is the logarithm of the mean of a boot, so that samples of one boot may depend on each other. There
+    are two intervals, each for half of `alpha`: that of the variants' boots as two groups, and that of the differences
+    within blocks, which excludes drift between blocks. Their intersection counts.
 
-    However often this is asked, the chance that any verdict of a run is wrong is at most `alpha`: that of telling apart
-    what is the same, and of calling equivalent what differs by more than the margin. Assumed are logarithms that are
-    about normal, independent from block to block, and of the same scatter in both variants.
+    However often this is called, the probability that any verdict of a run is wrong is at most `alpha`: that of a
+    difference between equal variants, and that of equivalence for a difference larger than the margin. Assumes
+    logarithms that are about normal, independent from block to block, and with equal scatter in both variants.
 
     Raises ValueError for an alpha that is not between 0 and 1, a bad margin or direction, or a boot whose mean is not
     above zero.
@@ -110,19 +110,18 @@ def decide(
 
 
 def half_width(freedom: int, size: float, alpha: float) -> float:
-    """Return half the width of an interval in deviations of one observation, which is known with so many degrees of
-    freedom.
+    """Return half the width of an interval, in deviations of one observation that has these degrees of freedom.
 
-    `size` is the number of observations that a mean rests on, n_a n_b / (n_a + n_b) for a difference of two means. The
-    likelihood ratio of t, with the size of the change mixed over a normal distribution, to t without a change is a
-    martingale while there is no change, whatever mean and scatter are (Lai 1976, "On confidence sequences", Annals of
-    Statistics 4; Perez-Ortiz, Lardy, de Heide and Gruenwald 2024, "E-statistics, group invariance and anytime-valid
-    testing", Annals of Statistics 52). So it ever exceeds 1/alpha with a chance of at most alpha (Ville 1939). With f
-    degrees of freedom, size m, and c the inverse variance of the mixture it is
+    `size` is the number of observations of a mean, n_a n_b / (n_a + n_b) for a difference of two means. The likelihood
+    ratio of t, with the size of the change mixed over a normal distribution, to t without a change is a martingale
+    while there is no change, for any mean and scatter (Lai 1976, "On confidence sequences", Annals of Statistics 4;
+    Perez-Ortiz, Lardy, de Heide and Gruenwald 2024, "E-statistics, group invariance and anytime-valid testing", Annals
+    of Statistics 52). So it ever exceeds 1/alpha with a probability of at most alpha (Ville 1939). With f degrees of
+    freedom, size m, and c the inverse variance of the mixture it is
 
         sqrt(c / (m + c)) * ((1 + t^2/f) / (1 + t^2/f * c/(m + c))) ^ ((f + 1)/2)
 
-    and the interval holds all differences for which it does not. Infinite while no difference would exceed it.
+    and the interval contains all differences for which it does not. Infinite while no difference would exceed it.
     """
     if freedom < 1:
         return math.inf

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The shape of one set of samples: outliers, and whether they gather around two values instead of one.
+"""The shape of one set of samples: outliers, and whether it has one mode or two.
 
-Outliers are reported and never dropped: what a machine did once it will do again.
+Outliers are reported and never dropped, because the machine will produce them again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from perfweb.stats.summary import checked
 Array = NDArray[np.float64]
 
 FENCE = 1.5
-"""Interquartile ranges beyond the quartiles where Tukey's fences stand."""
+"""Interquartile ranges between the quartiles and Tukey's fences."""
 
 MODIFIED_Z = 3.5
-"""Distance from the median, in deviations estimated from the median absolute deviation, that marks an outlier."""
+"""Distance from the median of an outlier, in deviations estimated from the median absolute deviation."""
 
 DIP_LEVELS = (0.1, 0.05, 0.01, 0.005, 0.001)
-"""Significance levels for which points of the dip are known."""
+"""Significance levels for which critical points of the dip are stored."""
 
 MODES_SIGNIFICANCE = 0.01
 """The false positive rate of two modes; for most distributions it is far smaller."""
 
-# Points of sqrt(n) * dip of n uniform samples, which of all distributions with one mode are the most likely to look as
-# if they had two, by n and for each of DIP_LEVELS: simulated with 5000 (n = 200) to 40 000 (n = 8) sets each.
+# Critical points of sqrt(n) * dip of n uniform samples, which of all distributions with one mode are the most likely to
+# seem bimodal, by n and for each of DIP_LEVELS: simulated with 5000 (n = 200) to 40 000 (n = 8) sets each.
 _DIP_POINTS = {
     8: (0.4027, 0.4355, 0.4888, 0.5066, 0.5531),
     10: (0.4140, 0.4422, 0.5024, 0.5278, 0.5709),
@@ -54,15 +54,15 @@ class Modes:
 
     @property
     def apart(self) -> float:
-        """How far apart the modes are, in percent of the lower one; infinite when that is not above zero."""
+        """The distance between the modes, in percent of the lower one; infinite when that is not above zero."""
         return 100 * (self.high - self.low) / self.low if self.low > 0 else math.inf
 
 
 def tukey_outliers(samples: Sequence[float]) -> list[int]:
     """Return the indices of samples beyond the fences at FENCE interquartile ranges outside the quartiles.
 
-    Tukey 1977, "Exploratory Data Analysis"; quartiles interpolate linearly between samples. Raises ValueError for no
-    samples and such as are not finite.
+    Tukey 1977, "Exploratory Data Analysis"; quartiles interpolate linearly between samples. Raises ValueError for an
+    empty set and for values that are not finite.
     """
     values = checked(samples)
     lower, upper = np.quantile(values, [0.25, 0.75])
@@ -74,8 +74,8 @@ def mad_outliers(samples: Sequence[float]) -> list[int]:
     """Return the indices of samples whose modified z score is beyond MODIFIED_Z.
 
     The score is 0.6745 * (sample - median) / median absolute deviation: Iglewicz and Hoaglin 1993, "How to Detect and
-    Handle Outliers". It stands up to outliers in almost half of the samples. Where that deviation is zero, none is
-    found. Raises ValueError for no samples and such as are not finite.
+    Handle Outliers". It is robust against outliers in almost half of the samples. If that deviation is zero, none is
+    found. Raises ValueError for an empty set and for values that are not finite.
     """
     values = checked(samples)
     distances = np.abs(values - np.median(values))
@@ -86,7 +86,7 @@ def mad_outliers(samples: Sequence[float]) -> list[int]:
 
 
 def dip(samples: Sequence[float]) -> float:
-    """Return how far the distribution of samples is from the nearest one with a single mode, between 1/(2n) and 1/4.
+    """Return the distance of the samples' distribution from the nearest one with a single mode, between 1/(2n) and 1/4.
 
     Hartigan and Hartigan 1985, "The dip test of unimodality", Annals of Statistics 13: half the largest distance that
     is left between the empirical distribution and a function that is convex up to a modal interval and concave after
@@ -116,10 +116,10 @@ def dip(samples: Sequence[float]) -> float:
 
 
 def dip_p(samples: Sequence[float]) -> float:
-    """Return a bound for the p-value of the dip, one of DIP_LEVELS or 1, where the null hypothesis is a single mode.
+    """Return a bound for the p-value of the dip, one of DIP_LEVELS or 1; the null hypothesis is a single mode.
 
-    The hypothesis is taken as a uniform distribution, as Hartigan and Hartigan do. Fewer than eight samples give 1: two
-    values can then always be two modes by chance.
+    The hypothesis is represented by a uniform distribution, as Hartigan and Hartigan do. Fewer than eight samples give
+    1, because two values can then always be two modes by chance.
     """
     n = len(samples)
     if n < min(_DIP_POINTS):
@@ -130,13 +130,13 @@ def dip_p(samples: Sequence[float]) -> float:
 
 @cache
 def _dip_points(n: int) -> list[float]:
-    """The points of the dip of n samples, between those that are known."""
+    """Interpolate the critical points of the dip for n samples."""
     sizes = np.log(list(_DIP_POINTS))
     return [float(np.interp(math.log(n), sizes, column)) for column in zip(*_DIP_POINTS.values(), strict=True)]
 
 
 def modes(samples: Sequence[float]) -> Modes | None:
-    """Return the two values around which samples gather, or None when they may as well have a single mode.
+    """Return the two modes of samples, or None if a single mode explains them.
 
     The dip decides that there are two; they are the means of the two groups whose sum of squares is the smallest
     (Fisher 1958, "On grouping for maximum homogeneity", JASA 53). Equal samples are treated as rounded ones.
@@ -154,7 +154,7 @@ def modes(samples: Sequence[float]) -> Modes | None:
 def _unrounded(values: Array) -> Array:
     """Spread equal values evenly over the smallest step between different ones; `values` ascend.
 
-    Every value that occurs several times would be a mode by itself.
+    Otherwise every value that occurs several times would be a mode by itself.
     """
     points, counts = np.unique(values, return_counts=True)
     if len(points) in {1, len(values)}:
@@ -171,7 +171,7 @@ def _hull(x: Array, y: Array) -> NDArray[np.intp]:
     Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": its lower half.
     """
     corners: list[int] = []
-    xs, ys = x.tolist(), y.tolist()  # numbers of Python are several times as fast one by one
+    xs, ys = x.tolist(), y.tolist()  # one by one, Python numbers are several times as fast
     for index in range(len(xs)):
         while len(corners) > 1:
             one, two = corners[-2], corners[-1]

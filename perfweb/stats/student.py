@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Student's t: the critical values that ministat uses, and the difference of two means.
 
-ministat looks its critical values up in a table printed with three decimals. A verdict here has to be the verdict that
-ministat gives on the same samples, so the table's rounding is part of the definition, and so are its oddities.
+ministat reads its critical values from a table with three decimals. A verdict here has to equal ministat's on the same
+samples, so the table's rounding is part of the definition, and so are its errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import special
 from perfweb.stats.summary import Summary
 
 # Two-sided coverage, in percent, of each confidence level that ministat accepts. Its last column is labelled 99.5 but
-# holds the values for 99.8, which is seen at once in the limit for many degrees of freedom: 3.090 where 99.5 has 2.807.
+# has the values for 99.8; the limit for many degrees of freedom shows it: 3.090 where 99.5 has 2.807.
 _COVERAGE = {80.0: 80.0, 90.0: 90.0, 95.0: 95.0, 98.0: 98.0, 99.0: 99.0, 99.5: 99.8}
 
 CONFIDENCE_LEVELS: tuple[float, ...] = tuple(_COVERAGE)
@@ -29,7 +29,7 @@ _MISPRINTS = {7: 4.782, 8: 4.499, 9: 4.296, 10: 4.143, 11: 4.024, 12: 3.929}
 _LAST_ROW = 100
 
 MINIMUM_SAMPLES = 3
-"""ministat refuses a set of fewer samples, and so do we: two samples say nothing about their spread."""
+"""ministat refuses a smaller set, and so does this module: two samples show too little of their spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def proven(self) -> bool:
-        """Whether the confidence interval leaves out zero."""
+        """Whether the confidence interval excludes zero."""
         return abs(self.absolute) > self.error
 
 

@@ -29,7 +29,7 @@ class Summary:
 
     @property
     def relative_deviation(self) -> float | None:
-        """Deviation in percent of the mean; None where the mean is zero or the deviation is unknown."""
+        """Deviation in percent of the mean; None if the mean is zero or the deviation is unknown."""
         if self.mean == 0 or math.isnan(self.deviation):
             return None
         return abs(self.deviation / self.mean) * 100
@@ -56,7 +56,7 @@ def summarize(samples: Sequence[float] | Numbers) -> Summary:
 
 
 def checked(samples: Sequence[float] | Numbers) -> Numbers:
-    """Return the samples as a one-dimensional array of doubles, or raise ValueError saying what is wrong."""
+    """Return the samples as a one-dimensional array of doubles, or raise ValueError with the problem."""
     values = np.asarray(samples, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError("no samples: a summary needs a list of at least one number")

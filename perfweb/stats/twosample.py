@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Second opinions on two sets of independent observations, which assume less than Student's t.
+"""Second opinions on two sets of independent observations, with weaker assumptions than Student's t.
 
-They do not decide (perfweb.stats.comparison does); where they contradict, a verdict deserves a look at its graph.
+They do not decide (perfweb.stats.comparison does); if they disagree, the verdict's graph is worth a look.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from perfweb.stats.summary import checked
 Statistic = Callable[[NDArray[np.float64]], np.float64]
 
 FEWEST_FOR_BOOTSTRAP = 5
-"""Fewer observations on a side cannot be drawn in enough ways to say anything at 95 %."""
+"""Min observations on a side; fewer cannot be drawn in enough ways for a result at 95 %."""
 
 RESAMPLES = 1999
 _SEED = 1979
@@ -32,7 +32,7 @@ _EXACT = 2500
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """By how much b is larger than a, in the unit of the samples, with its interval and two-sided p-value."""
+    """The difference b - a, in the unit of the samples, with its interval and two-sided p-value."""
 
     estimate: float
     low: float
@@ -41,7 +41,7 @@ class Shift:
 
 
 def welch(a: Sequence[float], b: Sequence[float], confidence: float) -> Shift:
-    """Return the difference of means, whose variances may differ, at `confidence` percent.
+    """Return the difference of means with unequal variances, at `confidence` percent.
 
     Welch 1947, "The generalization of Student's problem when several different population variances are involved",
     Biometrika 34; degrees of freedom by Satterthwaite 1946. Assumes about normal observations. Raises ValueError with
@@ -69,9 +69,9 @@ def mann_whitney(a: Sequence[float], b: Sequence[float], confidence: float) -> S
 
 
 def permutation_p(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the two-sided p-value of the difference of means among all ways to deal the observations to the sides.
+    """Return the two-sided p-value of the difference of means among all assignments of the observations to the sides.
 
-    Fisher 1935, "The Design of Experiments"; exact up to 9999 ways, beyond that so many drawn at random with a fixed
+    Fisher 1935, "The Design of Experiments"; exact up to 9999 ways, above that as many drawn at random with a fixed
     seed. Assumes only that without a difference the sides could be exchanged. ValueError as for welch().
     """
     first, second = _sides(a, b)
@@ -88,9 +88,9 @@ def bootstrap_ratio(a: Boots, b: Boots, statistic: Statistic, confidence: float)
     """Return the change of a statistic (such as np.median) of all samples in percent, with its bootstrap interval.
 
     Boots are drawn with replacement, each with all of its samples (Davison and Hinkley 1997, "Bootstrap Methods",
-    section 3.8); give every sample a boot of its own where samples are independent. The interval is corrected for bias
+    section 3.8); pass every sample as a boot of its own if samples are independent. The interval is corrected for bias
     and acceleration (Efron 1987, "Better bootstrap confidence intervals", JASA 82). None with fewer than five boots on
-    a side, or where the baseline's statistic is not above zero or the draws are all alike.
+    a side, or if the baseline's statistic is not above zero or all draws are equal.
     """
     if min(len(a), len(b)) < FEWEST_FOR_BOOTSTRAP:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Universal Scalability Law: what N processors do together (Gunther 2007, "Guerrilla capacity planning", ch. 4).
+"""The Universal Scalability Law: the joint rate of N processors (Gunther 2007, "Guerrilla capacity planning", ch. 4).
 
-X(N) = rate N / (1 + contention (N - 1) + coherence N (N - 1)): who waits for a turn makes the rate approach a limit,
-who has to hear of all others makes it fall again.
+X(N) = rate N / (1 + contention (N - 1) + coherence N (N - 1)): waiting for a shared resource makes the rate approach a
+limit, and communication between all processors makes it fall again.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ import numpy as np
 from scipy import optimize
 
 LEAD = 1.05
-"""Of the better of two rates; closer than that neither is."""
+"""Share of the better of two rates; closer rates count as equal."""
 
 
 @dataclass(frozen=True)
 class Scalability:
-    """`rate` is that of one processor, in the unit of what was measured; the others have no unit, and are 0 or more."""
+    """`rate` is that of one processor, in the unit of the measurement; the others have no unit, and are 0 or more."""
 
     rate: float
     contention: float
     coherence: float
 
     def at(self, processors: float) -> float:
-        """The rate that so many have."""
+        """The rate of that many processors."""
         others = processors - 1
         return self.rate * processors / (1 + self.contention * others + self.coherence * processors * others)
 
     @property
     def peak(self) -> float:
-        """How many processors have the highest rate; infinite if more are always better."""
+        """The number of processors with the highest rate; infinite if more are always better."""
         if self.coherence == 0:
             return math.inf
         return math.sqrt(max(1 - self.contention, 0) / self.coherence)
 
 
 def fit(rates: Mapping[int, float]) -> Scalability:
-    """Return the law that rates by number of processors follow best, by least squares of relative errors.
+    """Return the law that fits rates by number of processors best, by least squares of relative errors.
 
     N / X(N) is linear in 1, N - 1 and N (N - 1), and none of their factors is negative.
     Raises ValueError for fewer than three numbers of processors, or a rate that is not positive and finite.
@@ -69,7 +69,7 @@ class Overtaking:
 
 
 def overtakings(rates: Mapping[str, Mapping[int, float]]) -> list[Overtaking]:
-    """Find where one of several named rates, by number of processors, begins to be better than another."""
+    """Find the numbers of processors at which one of several named rates becomes better than another."""
     found = []
     for one, other in itertools.combinations(rates, 2):
         ratios = {n: rates[one][n] / rates[other][n] for n in sorted(rates[one].keys() & rates[other].keys())}

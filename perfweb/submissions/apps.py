@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches that people submit, and the runs that compare them with their base."""
+"""Submitted patches, and the runs that compare them with their base."""
 
 from django.apps import AppConfig
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests in words, as people write them in comments and mails: `/perf run tcp net.isr.dispatch=direct,deferred`.
+"""Requests in comments and mails: `/perf run tcp net.isr.dispatch=direct,deferred`.
 
-docs/howto/bots.md describes the words for who writes them.
+docs/howto/bots.md describes the words for users.
 """
 
 import difflib
@@ -15,13 +15,13 @@ from perfweb.submissions.services import SubmissionRequest
 
 USUAL_MATRIX = "tcp-quick"
 MOST_COMBINATIONS = 4
-"""Of the values of knobs: each is a comparison of its own."""
+"""Max values of knobs together: each is a separate comparison."""
 LONGEST = 1000
 _SHOWN = 60
 
 
 class RequestError(ValueError):
-    """The text is no request; the message is for its author and has an example."""
+    """The text is not a request; the message is for its author and has an example."""
 
 
 class Verb(StrEnum):
@@ -37,8 +37,8 @@ FLAGS = {"each": "measure a series patch by patch", "trailer": "offer a line Per
 
 @dataclass(frozen=True)
 class Request:
-    """What to do; the rest is for RUN. `knobs` has a text of lines `name=value` for each combination of their values,
-    which is one empty text where no knob is named.
+    """The requested action; the rest is for RUN. `knobs` has a text of lines `name=value` for each combination of their
+    values, and one empty text without knobs.
     """
 
     verb: Verb
@@ -50,7 +50,7 @@ class Request:
     trailer: bool = False
 
     def wanted(self, testbed: str, base: str = "", title: str = "", mirror: str = "") -> list[SubmissionRequest]:
-        """What to submit: one for each combination, with a testbed and a base for who named none."""
+        """The submissions of a request: one for each combination, with a default testbed and base."""
         return [
             SubmissionRequest(
                 testbed=self.testbed or testbed,
@@ -66,9 +66,9 @@ class Request:
 
 
 def find(text: str, prefix: str) -> str | None:
-    """The words behind the one line of a text that begins with `prefix`; None without such a line.
+    """Return the words after `prefix` in the one line that begins with it; None without such a line.
 
-    Indented and quoted lines are not looked at, nor what stands between fences. Raises RequestError for a second one.
+    Indented and quoted lines are skipped, and so is text between fences. Raises RequestError for a second line.
     """
     found, fence = list[str](), ""
     for line in text.splitlines():
@@ -87,7 +87,7 @@ def find(text: str, prefix: str) -> str | None:
 
 
 def parse(words: str) -> Request:
-    """The request that the words behind a prefix make.  Raises RequestError and nothing else."""
+    """Parse the words of a request. Raises RequestError and nothing else."""
     if len(words) > LONGEST:
         raise RequestError(f"A request is at most {LONGEST} characters long.")
     first, *others = words.split() or [Verb.HELP]
@@ -102,7 +102,7 @@ def parse(words: str) -> Request:
 
 
 def help_text(prefix: str) -> str:
-    """All requests, with examples; plain text, in 72 columns."""
+    """Return all requests, with examples; plain text, in 72 columns."""
     tests = "\n".join(f"  {_spoken(name):<12}{matrix.title}" for name, matrix in MATRICES.items())
     words = [*((f"{name}=", meaning) for name, meaning in SETTINGS.items()), *FLAGS.items()]
     return "\n".join([
@@ -151,7 +151,7 @@ def _setting(name: str, value: str) -> str:
 
 
 def _values(name: str, text: str) -> list[str]:
-    """The values that a knob is to have, one after the other."""
+    """Return the requested values of the knob in turn."""
     if "." not in name:
         near = _near(name, list(SETTINGS))
         others = " and ".join(f"{other}=" for other in SETTINGS)
@@ -179,7 +179,7 @@ def _combinations(knobs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _matrix(words: Sequence[str]) -> str:
-    """The name of the matrix that is called `tcp quick`, `tcp-quick`, or `tcp`."""
+    """Return the name of the matrix written as `tcp quick`, `tcp-quick`, or `tcp`."""
     name = "-".join(words) or USUAL_MATRIX
     for known in (name, f"{name}-quick"):
         if known in MATRICES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The text of a patch as HTML, with marks for the style sheet on what its hunks add and remove."""
+"""The text of a patch as HTML, with marks for added and removed lines of its hunks."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +12,15 @@ _KINDS = {"+": "added", "-": "removed"}
 
 
 def marked(text: str) -> SafeString:
-    """Every line as it is; only lines of a hunk are marked, for text around it begins with such signs, too."""
+    """Return every line unchanged; only lines of a hunk are marked, because other text may begin with such signs,
+    too.
+    """
     lines = (f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line) for line, kind in _lines(text))
     return mark_safe("\n".join(lines))  # noqa: S308 (was escaped)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines with their kinds; the head of a hunk has the number of its lines."""
+    """Yield the lines with their kinds; the head of a hunk has the number of its lines."""
     old = new = 0
     for line in text.split("\n"):
         if old > 0 or new > 0:

@@ -73,7 +73,7 @@ class SubmissionForm(forms.Form):
 
     @property
     def patch(self) -> bytes:
-        """The patch as it came; empty where a commit is named."""
+        """The patch as received; empty if a commit is named."""
         file: UploadedFile[bytes] | None = self.cleaned_data["file"]
         if file is None:
             return str(self.cleaned_data["text"]).encode()
@@ -89,7 +89,9 @@ class SubmissionForm(forms.Form):
         )
 
     def with_file_as_text(self) -> "SubmissionForm":
-        """The same form with the file in the place to paste, since a browser forgets which file was chosen."""
+        """Return the form with the file's text in the field for pasting, because a browser does not keep a chosen
+        file.
+        """
         try:
             text = self.patch.decode()
         except UnicodeDecodeError:  # it has to be chosen again

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A submission: a patch, what it is applied to, the plan that measures it, and what became of it."""
+"""A submission: a patch, its base, the plan that measures it, and its state."""
 
 from django.conf import settings
 from django.db import models
@@ -21,25 +21,25 @@ class SubmissionState(models.TextChoices):
 
 
 class Submission(models.Model):
-    """Only perfweb.submissions.states changes `state`.  How far an approved one is, its runs say."""
+    """Only perfweb.submissions.states changes `state`. The progress after approval is that of its runs."""
 
     number = models.BigAutoField(primary_key=True)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="submissions")
     title = models.CharField(max_length=200)
-    patch = models.BinaryField(help_text="as it was sent")
+    patch = models.BinaryField(help_text="the patch as received")
     mirror = models.ForeignKey(
         Mirror, models.PROTECT, null=True, blank=True, related_name="submissions",
-        help_text="where the base is; empty for the service's own repository",
+        help_text="repository of the base; empty for the service's own",
     )  # fmt: skip
-    base = models.CharField(max_length=40, help_text="the commit that it is applied to")
+    base = models.CharField(max_length=40, help_text="the commit to which it is applied")
     revision = models.CharField(max_length=80, help_text="`git describe` of the base")
     stages = models.JSONField(default=list, help_text="each patch: subject, author, and files with their lines")
-    content = models.CharField(max_length=64, blank=True, help_text="hash of base, patched trees and what is measured")
-    plan = models.TextField(help_text="the YAML that a run of it follows")
+    content = models.CharField(max_length=64, blank=True, help_text="hash of base, patched trees and plan")
+    plan = models.TextField(help_text="the YAML plan of its runs")
     testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="submissions")
-    seconds = models.PositiveIntegerField(help_text="of machine time, as estimated when it came")
+    seconds = models.PositiveIntegerField(help_text="estimated testbed time when it was received")
     state = models.CharField(max_length=16, choices=SubmissionState, default=SubmissionState.RECEIVED)
-    reason = models.TextField(blank=True, help_text="why it is in this state, where that needs saying")
+    reason = models.TextField(blank=True, help_text="reason of the state, if it needs one")
     runs = models.ManyToManyField(Run, related_name="submissions")
     created = models.DateTimeField(auto_now_add=True)
 
@@ -64,7 +64,7 @@ class Submission(models.Model):
 
     @property
     def newest_run(self) -> Run | None:
-        """The last that measures it: one query each time."""
+        """The last run that measures it: one query each time."""
         return self.runs.select_related("plan", "testbed").order_by("number").last()
 
 
@@ -73,7 +73,9 @@ class SubmissionTransition(models.Model):
 
     submission = models.ForeignKey(Submission, models.CASCADE, related_name="transitions")
     at = models.DateTimeField(auto_now_add=True)
-    from_state = models.CharField(max_length=16, choices=SubmissionState, blank=True, help_text="empty when it came")
+    from_state = models.CharField(
+        max_length=16, choices=SubmissionState, blank=True, help_text=("empty for the first step")
+    )
     to_state = models.CharField(max_length=16, choices=SubmissionState)
     who = models.CharField(max_length=150)
     reason = models.TextField(blank=True)

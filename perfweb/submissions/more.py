@@ -13,8 +13,8 @@ from perfweb.verdicts.doubts import run_pairs
 
 @dataclass(frozen=True)
 class More:
-    """`needed` boots of each variant would decide the tests that are `undecided`, in four runs of five, as far as
-    known; a run has at most as many `boots`, which take `seconds`.
+    """`needed` boots of each variant would decide the `undecided` tests with a power of 80 %, as far as known; a run
+    has at most as many `boots`, which take `seconds`.
     """
 
     undecided: int
@@ -24,7 +24,7 @@ class More:
 
 
 def more(submission: Submission, run: Run | None) -> More | None:
-    """None where nothing is open, or no number of boots is known to decide it."""
+    """Return None if nothing is open, or no number of boots is known to decide it."""
     if run is None or run.state != RunState.DONE:
         return None
     pairs = run_pairs(run, counted_samples([run])[run.pk])
@@ -35,6 +35,6 @@ def more(submission: Submission, run: Run | None) -> More | None:
     boots = min(max(needed), MOST_BOOTS)
     try:
         seconds = machine_seconds(read_plan(with_boots(submission.plan, boots)))
-    except (PlanError, SizeError):  # somebody's own, whose size cannot be changed
+    except (PlanError, SizeError):  # a user's own plan, whose size cannot be changed
         return None
     return More(len(results), max(needed), boots, seconds)

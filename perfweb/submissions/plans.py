@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The plans that compare a patch with its base, made of a named matrix of tests and the knobs to boot with."""
+"""The plans that compare a patch with its base, made from a named matrix of tests and the knobs of the boots."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ BUILD_SECONDS = 40.0
 
 
 class KnobError(ValueError):
-    """A line that sets no tunable; the message names what one looks like."""
+    """A line that sets no tunable; the message has the format."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class HostChange:
 
 
 def host_changes(spec: PlanSpec) -> list[HostChange]:
-    """All that a plan changes of hosts, words for a kernel's command line first: a maintainer sees it at approval."""
+    """Return all changes of hosts by a plan, words for a kernel's command line first: a maintainer sees them at
+    approval.
+    """
     found = [
         HostChange(variant.name, *_split(name), value)
         for variant in spec.variants
@@ -55,14 +57,14 @@ def host_changes(spec: PlanSpec) -> list[HostChange]:
 
 
 def _split(knob: str) -> tuple[str, str]:
-    """The host of a knob, and its name there."""
+    """Split a knob into its host and its name there."""
     host, _, rest = knob.partition(".")
     return (host, rest) if host in HOSTS else ("dut", knob)
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Tests that are measured together, and how much of them."""
+    """Tests that are measured together, and their sizes."""
 
     name: str
     title: str
@@ -72,7 +74,7 @@ class Matrix:
 
     @property
     def choice(self) -> tuple[str, str]:
-        """For a list to choose from, with how long a patch takes."""
+        """Return the matrices for a list of choices, with the time that a patch takes."""
         return self.name, f"{self.name}: {self.title}; about {round(_usual_seconds(self) / 60)} min"
 
 
@@ -105,7 +107,7 @@ MATRICES = {
 
 
 def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str], patches: int, *, each: bool) -> str:
-    """The plan that compares the base with a series, or with `each` of its stages."""
+    """Return the plan that compares the base with a series, or with `each` of its stages."""
     sources = [BASE, *(f"{PATCH} {number}" for number in range(1, patches + 1))] if each else [BASE, PATCH]
     variants = [
         {
@@ -131,7 +133,9 @@ def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str]
 
 
 def with_boots(text: str, boots: int) -> str:
-    """The text of a plan with so many boots of each variant, each with as many samples as it had.  Raises PlanError."""
+    """Return the text of a plan with that many boots of each variant, each with the same number of samples as
+    before. Raises PlanError.
+    """
     spec = read_plan(text)
     samples = min(math.ceil(boots * spec.samples / spec.boots), MOST_SAMPLES)
     return resized(text, {"boots": str(boots), "samples": str(samples)})
@@ -149,7 +153,7 @@ def _usual_seconds(matrix: Matrix) -> int:
 
 
 def read_knobs(text: str) -> dict[str, str]:
-    """Tunables from lines `name=value`, as loader.conf and sysctl write them.  Raises KnobError."""
+    """Parse tunables from lines `name=value`, as in loader.conf and sysctl. Raises KnobError."""
     knobs: dict[str, str] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, value = (part.strip().strip('"') for part in line.partition("="))

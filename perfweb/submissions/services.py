@@ -47,7 +47,7 @@ class SubmissionError(ValueError):
 
 
 class DuplicateError(SubmissionError):
-    """The same patch on the same base with the same plan is there already."""
+    """A submission of the same patch on the same base with the same plan exists already."""
 
     def __init__(self, existing: Submission) -> None:
         super().__init__(f"The same patch on the same base with the same plan is {existing} already: measure it again.")
@@ -63,9 +63,8 @@ PROBLEMS = (
 
 @dataclass(frozen=True)
 class SubmissionRequest:
-    """How a patch is to be measured: a matrix with knobs as lines `name=value`, or the whole text of a plan; against
-    a commit of the mirror of that name, or of the service's own repository. With a `ref` the patch is what that has
-    there and the base has not.
+    """How to measure a patch: a matrix with knobs as lines `name=value`, or the whole text of a plan; against a commit
+    of a mirror, or of the service's own repository. With a `ref` the patch is the difference between it and the base.
     """
 
     testbed: str
@@ -98,7 +97,7 @@ class Examined:
 
 
 def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
-    """Applies a patch in a place that is thrown away, and makes its plan.  Raises one of PROBLEMS."""
+    """Apply a patch in a temporary place, and make its plan. Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
     if wanted.ref:
@@ -134,11 +133,11 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
 
 
 def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
-    """Keeps a patch; it is queued at once if who submits it may approve it.  Raises one of PROBLEMS."""
+    """Store a patch; queue it at once if its submitter may approve it. Raises one of PROBLEMS."""
     examined = examine(actor, patch, wanted)
     with audit.action(actor, Action.SUBMIT) as entry:
         author = _account(actor)
-        # Locked, so that two at the same time do not pass each other's quota.
+        # Locked, so that two parallel submissions cannot exceed the quota.
         User.objects.select_for_update().get(pk=author.pk)
         if existing := _same(examined.content):
             raise DuplicateError(existing)
@@ -150,7 +149,7 @@ def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
 
 
 def approve(actor: Actor, number: int, reason: str = "") -> Submission:
-    """Lets a patch that waits be built and measured.  Raises one of PROBLEMS."""
+    """Approve a waiting patch, so that it is built and measured. Raises one of PROBLEMS."""
     with audit.action(actor, Action.APPROVE, f"submission {number}", reason):
         submission = states.approve(get(number).number, actor.name, reason)
         _measure(submission, submission.plan, submission.author.username)
@@ -158,7 +157,7 @@ def approve(actor: Actor, number: int, reason: str = "") -> Submission:
 
 
 def refuse(actor: Actor, number: int, reason: str) -> Submission:
-    """Ends a submission that waits, with a reason.  Raises one of PROBLEMS."""
+    """End a waiting submission, with a reason. Raises one of PROBLEMS."""
     if not reason.strip():
         raise SubmissionError("Say why it is refused: its author reads that.")
     with audit.action(actor, Action.APPROVE, f"submission {number}", f"refused: {reason}"):
@@ -166,7 +165,7 @@ def refuse(actor: Actor, number: int, reason: str) -> Submission:
 
 
 def cancel(actor: Actor, number: int) -> Submission:
-    """Ends a submission and its runs.  Raises one of PROBLEMS."""
+    """End a submission and its runs. Raises one of PROBLEMS."""
     submission = get(number)
     own = actor.user is not None and submission.author_id == actor.user.pk
     with audit.action(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, str(submission)):
@@ -180,7 +179,7 @@ def cancel(actor: Actor, number: int) -> Submission:
 
 
 def rerun(actor: Actor, number: int, boots: int | None = None) -> Run:
-    """Measures an approved submission once more, with other `boots` of each variant.  Raises one of PROBLEMS."""
+    """Measure an approved submission again, with other `boots` of each variant. Raises one of PROBLEMS."""
     submission = get(number)
     with audit.action(actor, Action.SUBMIT, str(submission), f"measured again{f', {boots} boots' if boots else ''}"):
         if submission.state != SubmissionState.APPROVED:
@@ -196,7 +195,7 @@ def rerun(actor: Actor, number: int, boots: int | None = None) -> Run:
 
 
 def get(number: int) -> Submission:
-    """Submission `number`.  Raises SubmissionError if there is none."""
+    """Return submission `number`. Raises SubmissionError if there is none."""
     submission = Submission.objects.filter(number=number).first()
     if submission is None:
         raise SubmissionError(f"There is no submission {number}.")
@@ -215,8 +214,8 @@ def _branch(mirror: Mirror | None) -> str:
 
 
 def _changes(mirror: Mirror | None, wanted: SubmissionRequest) -> bytes:
-    """What a branch, tag or commit has that the base has not, fetched now. A name that begins with refs/ is fetched
-    although it is no branch: refs/pull/7/head.
+    """Return the changes of a branch, tag or commit since the base, fetched now. A name that begins with refs/ is
+    fetched although it is no branch: refs/pull/7/head.
     """
     check_name(wanted.ref)
     repository = mirrors.opened(None)
@@ -231,7 +230,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def _plan(wanted: SubmissionRequest, name: str, title: str, patches: int) -> str:
-    """The plan of a matrix.  Its name is that of what the patch makes: no timeline joins what is not alike."""
+    """Return the plan of a matrix. Its name depends on the patch, so that no timeline joins different code."""
     matrix = MATRICES.get(wanted.matrix)
     if matrix is None:
         raise SubmissionError(f"There is no matrix “{wanted.matrix[:40]}”; there are {', '.join(MATRICES)}.")
@@ -239,7 +238,7 @@ def _plan(wanted: SubmissionRequest, name: str, title: str, patches: int) -> str
 
 
 def _check_sources(spec: PlanSpec, patches: int) -> None:
-    """A plan of somebody's own has to measure the patch, and no stage that there is not."""
+    """Check a user's own plan: it has to measure the patch, and only existing stages."""
     known = _stages_by_source(patches)
     asked = {variant.source for variant in spec.variants}
     if unknown := sorted(asked - known.keys()):
@@ -250,12 +249,12 @@ def _check_sources(spec: PlanSpec, patches: int) -> None:
 
 
 def _stages_by_source(patches: int) -> dict[str, int]:
-    """The stage of a variant's source; 0 is the base."""
+    """Return the stage of a variant's source; 0 is the base."""
     return {BASE: 0, PATCH: patches, **{f"{PATCH} {number}": number for number in range(1, patches + 1)}}
 
 
 def _title(stages: Sequence[Stage]) -> str:
-    """A name for a bare diff: the files that it changes."""
+    """Return a name for a bare diff: the files that it changes."""
     paths = [file.path for stage in stages for file in stage.files]
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"{paths[0]}{more}" if paths else "a diff that does not apply"
@@ -286,7 +285,9 @@ def _check_quota(author: User, seconds: int) -> None:
 
 
 def _spent(author: User) -> int:
-    """Seconds of testbed time of a user in the last day, by estimate: runs, and what waits for approval."""
+    """Return the estimated seconds of testbed time of a user in the last day: runs, and submissions waiting for
+    approval.
+    """
     since = timezone.now() - timedelta(days=1)
     waiting = author.submissions.filter(created__gte=since, state=SubmissionState.WAITING)
     measured = Run.objects.filter(
@@ -322,7 +323,7 @@ def _create(author: User, examined: Examined) -> Submission:
 
 
 def _decide(submission: Submission, actor: Actor, examined: Examined) -> Submission:
-    """The state of a submission that was just received."""
+    """Return the state of a new submission."""
     number = submission.number
     if error := examined.conflict:
         parts = [str(error), error.hunk and f"It wants:\n{error.hunk}", error.there and f"There is:\n{error.there}"]
@@ -335,7 +336,7 @@ def _decide(submission: Submission, actor: Actor, examined: Examined) -> Submiss
 
 
 def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
-    """Packs what the plan's variants are built from, and queues a run."""
+    """Pack the sources of the plan's variants, and queue a run."""
     spec = read_plan(plan)
     patch = bytes(submission.patch)
     series = read_series(patch)
@@ -362,6 +363,6 @@ def _pack(bench: Bench, series: Series, base: Commit, wanted: set[str]) -> dict[
 
 
 def _patched(base: Commit, number: int, patches: int) -> str:
-    """The revision of a stage, as pages show it: abc1234 + patch 2 of 3."""
+    """Return the revision of a stage for pages: abc1234 + patch 2 of 3."""
     which = f"patch {number} of {patches}" if patches > 1 else "patch"
     return f"{base.revision[: LONGEST_REVISION - len(which) - 3]} + {which}"

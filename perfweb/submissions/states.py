@@ -3,7 +3,7 @@
 
     received → conflict | waiting → approved | refused | cancelled
 
-What a maintainer submits goes from received to approved at once.  What happens after approval is the life of its runs.
+A maintainer's submission goes from received to approved at once. After approval its runs have the progress.
 """
 
 from perfweb.plaintext import plain
@@ -22,7 +22,7 @@ ALLOWED: dict[SubmissionState, frozenset[SubmissionState]] = {
 
 
 def received(submission: Submission, who: str) -> None:
-    """The first row of the history of a submission that was just made."""
+    """Store the first row of the history of a new submission."""
     SubmissionTransition.objects.create(submission=submission, to_state=submission.state, who=who)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What became of a submission: what its runs say, and all that happened to it in the order of time."""
+"""The history of a submission: the verdicts of its runs, and all its steps in order of time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,7 @@ from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 @dataclass(frozen=True)
 class Result:
     """The verdicts of a run: its base against the patch, or against every stage of a series. `progress` has the last
-    event of
-    each kind of one that works.
+    event of each kind of a running one.
     """
 
     run: Run
@@ -24,7 +23,7 @@ class Result:
 
     @property
     def words(self) -> str:
-        """A verdict of all together."""
+        """The common verdict of all."""
         return in_words([said for pair in self.pairs for said in pair.tests])
 
     @property
@@ -36,7 +35,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the story; `run` is None for what happened to the submission itself."""
+    """One line of the history; `run` is None for a step of the submission itself."""
 
     at: datetime
     what: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of submissions. They are cited in mails for years."""
+"""Addresses of submissions. Mails cite them for years."""
 
 from django.urls import path
 

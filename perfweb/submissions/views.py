@@ -28,12 +28,12 @@ from perfweb.verdicts.run_verdicts import verdicts
 
 PER_PAGE = 50
 LONGEST_SHOWN = 100_000
-"""Bytes of a patch that its page shows; all of it can be downloaded."""
+"""Max bytes of a patch on its page; all of it can be downloaded."""
 
 
 @require_safe
 def submission_list(request: HttpRequest) -> HttpResponse:
-    """Show what waits for approval, what is measured now, and the newest submissions; `?before=` has older ones."""
+    """Show waiting, measured and the newest submissions; `?before=` has older ones."""
     found = Submission.objects.select_related("author", "testbed").defer("patch", "plan", "stages")
     if (before := number_in(request, "before")) is not None:
         found = found.filter(number__lt=before)
@@ -57,7 +57,7 @@ def submission_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.SUBMIT)
 def submit(request: HttpRequest) -> HttpResponse:
-    """Show the form, what a patch would take, or why it cannot be measured; or submit it."""
+    """Show the form, or a preview of the plan or of the error; or submit the patch."""
     waits = not may(request.user, Action.APPROVE)
     if request.method != "POST":
         return render(request, "submissions/form.html", {"form": SubmissionForm(), "waits": waits})
@@ -116,14 +116,14 @@ def actions(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 @acts(Action.APPROVE)
 def approve(request: HttpRequest, number: int) -> HttpResponse:
-    """Let a patch be measured."""
+    """Approve a patch."""
     return _act(request, number, lambda actor: services.approve(actor, number, request.POST.get("reason", "")))
 
 
 @require_POST
 @acts(Action.APPROVE)
 def refuse(request: HttpRequest, number: int) -> HttpResponse:
-    """Say why a patch is not measured."""
+    """Refuse a patch, with a reason."""
     return _act(request, number, lambda actor: services.refuse(actor, number, request.POST.get("reason", "")))
 
 
@@ -137,7 +137,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 @acts(Action.SUBMIT)
 def rerun(request: HttpRequest, number: int) -> HttpResponse:
-    """Measure once more, with the requested number of boots."""
+    """Measure again, with the requested number of boots."""
     boots = request.POST.get("boots", "")
     if boots and not (boots.isascii() and boots.isdigit() and len(boots) <= 4 and 1 <= int(boots) <= MOST_BOOTS):
         return _actions(request, _find(number), f"“{boots[:20]}” is no number of boots: a run has 1 to {MOST_BOOTS}.")
@@ -165,7 +165,7 @@ def _runs(found: Submission) -> list[Run]:
 
 
 def _shown(found: Submission) -> dict[str, object]:
-    """The patch, or the beginning of a very long one, and the hunks that do not fit."""
+    """Return the patch, or the beginning of a very long one, and the hunks that do not apply."""
     text = bytes(found.patch)
     reason, _, hunks = found.reason.partition("\n\n")
     return {
@@ -177,7 +177,7 @@ def _shown(found: Submission) -> dict[str, object]:
 
 
 def _host_changes(found: Submission) -> list[HostChange]:
-    """What the plan changes of hosts; nothing for one that no longer is a plan, which cannot be approved either."""
+    """Return the changes of hosts by the plan; empty for an invalid plan, which cannot be approved either."""
     try:
         return host_changes(read_plan(found.plan))
     except PlanError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Analyses of a branch, each a version that stays, and the alerts that come of what they find."""
+"""Analyses of a branch, stored as versions, and the alerts from their results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _Seen = tuple[str, str, str, int, int]
 
 @transaction.atomic
 def analyse(branch: TrackedBranch, results: Results) -> list[Alert]:
-    """Look at the results of a branch, if they are others than at the last look: keep a version of the analysis where
-    the changes are not where they were, and make an alert of what none is about yet. Returns the new alerts.
+    """Analyse the results of a branch if they have changed: store a version of the analysis if the change points have
+    moved, and make alerts for new ones. Return the new alerts.
     """
     if branch.analysed == results.digest:
         return []
@@ -35,7 +35,7 @@ def analyse(branch: TrackedBranch, results: Results) -> list[Alert]:
 
 
 def _keep_version(branch: TrackedBranch, shifts: Sequence[Shift]) -> None:
-    """Another version of the analysis, unless it is the last one again."""
+    """Store another version of the analysis, unless it equals the last one."""
     last = branch.analyses.first()
     before = {_seen(shift) for shift in last.shifts.all()} if last else set()
     now = {_seen(shift) for shift in shifts}
@@ -63,7 +63,7 @@ def _seen(shift: Shift) -> _Seen:
 
 
 def _reason(before: set[_Seen], now: set[_Seen], *, other_rules: bool) -> str:
-    """Why this version is another one than that before."""
+    """Return why this version differs from the one before."""
     came, went = len(now - before), len(before - now)
     counts = ", ".join(
         f"{count} {'change' if count == 1 else 'changes'} {what}"
@@ -75,7 +75,7 @@ def _reason(before: set[_Seen], now: set[_Seen], *, other_rules: bool) -> str:
 
 
 def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) -> list[Alert]:
-    """Alerts for each group of changes without one; no notification is sent before they are confirmed."""
+    """Make alerts for each group of changes without one; no notification is sent before they are confirmed."""
     known = list(branch.alerts.select_related("since", "until", "culprit").prefetch_related("movements"))
     made = []
     for group in grouped([move for move in moves if abs(move.percent) >= branch.threshold]):
@@ -85,10 +85,10 @@ def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) ->
 
 
 def _not_known(group: Group, alerts: Iterable[Alert]) -> list[Moved]:
-    """What of a group no alert is about.  An alert that waits or was confirmed takes what moved at the same place;
-    one that was refuted covers its own tests only.
+    """Return the changes of a group that have no alert. A waiting or confirmed alert gets changes at the same place; a
+    refuted one covers its own tests only.
 
-    A place is the range of a change by itself: what a group shares may leave out the commit that is blamed already.
+    A place is the range of a single change, because the common range of a group may exclude the culprit of the alert.
     """
     left = list(group.moves)
     for alert in alerts:
@@ -102,7 +102,7 @@ def _not_known(group: Group, alerts: Iterable[Alert]) -> list[Moved]:
 
 
 def _overlaps(alert: Alert, move: Moved) -> bool:
-    """Whether an alert is about some commit that a change may have come with, too."""
+    """Return whether an alert covers some commit that a change may belong to, too."""
     since, until = alert.since.position, alert.until.position
     if alert.culprit and alert.culprit.position:
         since, until = alert.culprit.position - 1, alert.culprit.position
@@ -117,7 +117,7 @@ def _alert(branch: TrackedBranch, group: Group, commits: Commits) -> Alert:
 
 
 def _add(alert: Alert, moves: Iterable[Moved]) -> None:
-    """A row for each test on a variant, where it moved most."""
+    """Return a row for each test on a variant, with its largest movement."""
     rows: dict[tuple[str, str], Movement] = {}
     for move in sorted(moves, key=lambda move: abs(move.percent)):
         rows[move.key.variant, move.key.test] = Movement(

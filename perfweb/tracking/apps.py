@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Branches whose every commit is watched."""
+"""Branches whose commits are measured."""
 
 from django.apps import AppConfig
 

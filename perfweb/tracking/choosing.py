@@ -17,11 +17,11 @@ class Candidate:
 
 
 def next_position(candidates: Sequence[Candidate], differing: Sequence[tuple[int, int]] = ()) -> int | None:
-    """The position of the commit to measure next, None where there is nothing to do.
+    """Return the position of the commit to measure next, None if there is none.
 
     `differing` are pairs of neighbouring measured positions whose results differ, the most certain difference first.
     The newest wanted commit comes first, because users wait for that one; then the middle between two that differ,
-    wanted or not, which halves the range of a change; then the oldest wanted commit that was left out.
+    wanted or not, which halves the range of a change; then the oldest skipped commit that is wanted.
     """
     untried = [candidate for candidate in candidates if not candidate.tried]
     wanted = sorted(candidate.position for candidate in untried if candidate.wanted)

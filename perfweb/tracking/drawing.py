@@ -18,7 +18,7 @@ MOST_GRAPHS = 12
 
 
 def graphs(series: Series, commits: Iterable[TrackedCommit], alerts: Sequence[Alert]) -> list[Graph]:
-    """One graph for each test, the first so many; environments of a test are lines of their own."""
+    """One graph for each test, up to a max number; environments of a test are separate lines."""
     known = {commit.position: commit for commit in commits if commit.position is not None}
     made = []
     for test in names.in_order({key.test for key in series})[:MOST_GRAPHS]:
@@ -29,7 +29,7 @@ def graphs(series: Series, commits: Iterable[TrackedCommit], alerts: Sequence[Al
 
 
 def _named(series: Series) -> dict[str, Points]:
-    """The series of one test by the variant, and a number where that was measured in several environments."""
+    """The series of one test by the variant, with a number if it was measured in several environments."""
     found: dict[str, Points] = {}
     variants = [key.variant for key in series]
     for key, points in series.items():
@@ -40,7 +40,7 @@ def _named(series: Series) -> dict[str, Points]:
 
 
 def _marks(test: str, alerts: Iterable[Alert]) -> dict[float, str]:
-    """The numbers of the alerts about a test, between the commits that they came between."""
+    """The numbers of the alerts about a test, between the commits of their range."""
     marks: dict[float, list[str]] = {}
     for alert in alerts:
         place = (alert.culprit or alert.until).position

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commits of a tracked branch, as git lists them, and which of them its rhythm wants."""
+"""The commits of a tracked branch, as git lists them, and which of them the rhythm selects."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Listed:
 
 
 def repository_of(branch: TrackedBranch, *, fresh: bool = False) -> Repository:
-    """The repository of a branch, `fresh` from where it comes.  Raises RepositoryError."""
+    """Open the repository of a branch, after a fetch if `fresh`. Raises RepositoryError."""
     return mirrors.fetch(branch.mirror) if fresh and branch.mirror else mirrors.opened(branch.mirror)
 
 
 def refresh(branch: TrackedBranch, now: datetime) -> None:
-    """Brings the rows of a branch's commits up to date.  Raises RepositoryError."""
+    """Update the rows of a branch's commits. Raises RepositoryError."""
     found = commits(repository_of(branch, fresh=True), branch.branch, branch.since)
     wanted = wanted_by(branch.rhythm, branch.every, [commit.committed for commit in found], now.astimezone(UTC).date())
     with transaction.atomic():
@@ -43,10 +43,10 @@ def refresh(branch: TrackedBranch, now: datetime) -> None:
 
 
 def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
-    """The commits that change the stack along the first parents of a branch, from `since` on, the oldest first.
+    """Return the commits that change the stack along the first parents of a branch, from `since` on, the oldest first.
 
-    A merge counts as one commit: what it brings was a branch of its own.  Commits that leave the stack as it is build
-    the same as the one before and are left out, but keep their position.  Raises RepositoryError.
+    A merge counts as one commit, because its changes come from a separate branch. Commits that do not change the stack
+    build the same as the one before and are left out, but keep their position. Raises RepositoryError.
     """
     tip = repository.commit(branch).sha
     with repository.bench() as bench:
@@ -68,7 +68,9 @@ def _listed(line: str, places: dict[str, int]) -> Listed:
 
 
 def wanted_by(rhythm: str, every: int, committed: Sequence[datetime], today: date) -> list[bool]:
-    """Which of the commits, the oldest first, a rhythm wants; the last of a day only when the day is over (UTC)."""
+    """Return which of the commits, the oldest first, a rhythm selects; the last of a day only when the day is over
+    (UTC).
+    """
     if rhythm == Rhythm.EVERY:
         return [index % every == 0 for index in range(len(committed))]
     if rhythm == Rhythm.NIGHTLY:
@@ -78,7 +80,7 @@ def wanted_by(rhythm: str, every: int, committed: Sequence[datetime], today: dat
 
 
 def _keep(branch: TrackedBranch, found: Sequence[Listed], wanted: Sequence[bool]) -> None:
-    """Rows that are as they were are left alone; a commit that is gone from the branch loses its position."""
+    """Write changed rows only; a commit that is no longer on the branch loses its position."""
     rows = {row.sha: row for row in branch.commits.all()}
     new, changed = [], []
     for commit, chosen in zip(found, wanted, strict=True):

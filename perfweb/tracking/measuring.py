@@ -19,7 +19,7 @@ from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
 
 BY = "tracking"
 MOST_VARIANTS = 8
-"""Of a tracked plan: a run against another commit has twice as many."""
+"""Max samples of a tracked plan: a run against another commit has twice as many."""
 MOST_TRIES = 2
 """Runs of a commit that fail for other reasons than its build, before it is given up."""
 
@@ -58,9 +58,9 @@ def measure(branch: TrackedBranch, commit: TrackedCommit) -> Run:
 
 
 def check(alert: Alert, commit: TrackedCommit, boots: int) -> Check:
-    """Queues a run that measures a commit against the last one before an alert's change, so many boots in turn.
+    """Queue a run that measures a commit against the last one before an alert's change, in that many boots in turn.
 
-    Raises what `measure` does.
+    Raises the exceptions of `measure`.
     """
     branch = alert.branch
     sources = {BEFORE: _packed(branch, alert.since), COMMIT: _packed(branch, commit)}
@@ -70,9 +70,9 @@ def check(alert: Alert, commit: TrackedCommit, boots: int) -> Check:
 
 
 def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
-    """The plan that measures every variant of a tracked plan on two commits, in so many boots each.
+    """Return the plan that measures every variant of a tracked plan on two commits, in that many boots each.
 
-    Each is called as before, and `before-NAME` on the other commit.  The plan has a name of its own, so that no
+    Each variant keeps its name, and is `before-NAME` on the other commit. The plan has a separate name, so that no
     timeline joins its results with those of commits measured by themselves.
     """
     spec = read_plan(text)  # first: it has the limits
@@ -94,7 +94,7 @@ def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
 
 
 def before_name(variant: str) -> str:
-    """What a variant is called where it is built from the commit that another one is compared with."""
+    """Return the name of a variant when it is built from the commit that is compared with."""
     return f"before-{variant}"
 
 
@@ -104,13 +104,13 @@ def is_unbuildable(run: Run) -> bool:
 
 
 def is_tried(commit: TrackedCommit) -> bool:
-    """Whether there is nothing more to try with a commit: it was measured, does not build, or failed too often."""
+    """Return whether a commit needs no further attempt: it was measured, does not build, or failed too often."""
     over = [run for run in commit.runs.all() if run.state in FINAL_STATES]
     return bool(commit.problem) or gave_up(over) or any(run.state == RunState.DONE for run in over)
 
 
 def gave_up(over: Sequence[Run]) -> bool:
-    """Whether runs that are over say that there is no use in another one."""
+    """Return whether finished runs show that another one has no use."""
     return len(over) >= MOST_TRIES or any(map(is_unbuildable, over))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tracked branches with their commits, what analyses of their results found, and the alerts that came of it."""
+"""Tracked branches with their commits, the analyses of their results, and the resulting alerts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TrackedBranch(models.Model):
         help_text="the repository; empty for the service's own",
     )  # fmt: skip
     branch = models.CharField(max_length=100, default="HEAD")
-    plan = models.TextField(help_text="the YAML that a run follows; its variants are built from the commit")
+    plan = models.TextField(help_text="the YAML plan of its runs; its variants are built from the commit")
     testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="tracked")
     rhythm = models.CharField(max_length=8, choices=Rhythm, default=Rhythm.PUSH)
     every = models.PositiveIntegerField(
@@ -42,15 +42,17 @@ class TrackedBranch(models.Model):
         help_text="percent; smaller changes are shown, but raise no alert",
     )  # fmt: skip
     budget = models.PositiveIntegerField(
-        default=240, help_text="minutes of machine time for confirming and bisecting one change"
+        default=240, help_text="minutes of testbed time for confirming and bisecting one change"
     )
-    mail_to = models.TextField(blank=True, help_text="addresses that are told of confirmed changes, one on a line")
+    mail_to = models.TextField(
+        blank=True, help_text=("addresses that get a mail for each confirmed change, one on a line")
+    )
     hook = models.CharField(max_length=500, blank=True, help_text="address that alerts are posted to as JSON")
     issues = models.BooleanField(default=False, help_text="whether each confirmed change is an issue on its forge")
     active = models.BooleanField(default=True)
-    looked = models.DateTimeField(null=True, blank=True, help_text="when its commits were last listed")
-    problem = models.TextField(blank=True, help_text="why they could not be listed, or packed")
-    analysed = models.CharField(max_length=64, blank=True, help_text="digest of the results that were last looked at")
+    looked = models.DateTimeField(null=True, blank=True, help_text="time of the last listing of its commits")
+    problem = models.TextField(blank=True, help_text="why its commits could not be listed, or packed")
+    analysed = models.CharField(max_length=64, blank=True, help_text="digest of the last analysed results")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -72,19 +74,19 @@ class TrackedBranch(models.Model):
 
 
 class TrackedCommit(models.Model):
-    """A commit that changes the stack, by its place among the branch's first parents."""
+    """A commit that changes the stack, by its position among the branch's first parents."""
 
     branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="commits")
     position = models.PositiveIntegerField(
-        null=True, help_text="its place on the branch, from 1; empty once the branch has been rewritten without it"
+        null=True, help_text="its position on the branch, from 1; empty once the branch has been rewritten without it"
     )
     sha = models.CharField(max_length=40)
     subject = models.CharField(max_length=200)
     author = models.CharField(max_length=150)
     committed = models.DateTimeField()
-    wanted = models.BooleanField(default=False, help_text="by the rhythm")
+    wanted = models.BooleanField(default=False, help_text="selected by the rhythm")
     problem = models.TextField(blank=True, help_text="why it cannot be measured at all")
-    runs = models.ManyToManyField(Run, related_name="tracked_commits", help_text="that measured it by itself")
+    runs = models.ManyToManyField(Run, related_name="tracked_commits", help_text="the run of this commit alone")
 
     class Meta:
         ordering = ["branch_id", "position"]
@@ -102,14 +104,14 @@ class TrackedCommit(models.Model):
 
 
 class Analysis(models.Model):
-    """Where the levels of a branch's series changed, at one time.  None is ever changed or deleted: a later
+    """The change points of a branch's series at one time. A version never changes and is never deleted: a later
     analysis is another version with its reason.
     """
 
     branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="analyses")
     version = models.PositiveIntegerField()
     made = models.DateTimeField(auto_now_add=True)
-    rules = models.CharField(max_length=16, help_text="digest of the statistics")
+    rules = models.CharField(max_length=16, help_text="digest of the statistics' version")
     reason = models.TextField(help_text="why it differs from the version before")
 
     class Meta:
@@ -122,7 +124,7 @@ class Analysis(models.Model):
 
 
 class Shift(models.Model):
-    """A change of level: it came after the commit `since`, with `place` most likely, with `until` or before."""
+    """A change point: after the commit `since`, most likely at `place`, at `until` or before."""
 
     analysis = models.ForeignKey(Analysis, models.CASCADE, related_name="shifts")
     variant = models.CharField(max_length=64)
@@ -157,13 +159,13 @@ class AlertState(models.TextChoices):
 
 class AlertQuerySet(models.QuerySet["Alert"]):
     def to_show(self) -> AlertQuerySet:
-        """With all that a row of a list shows: two queries."""
+        """Select everything for a row of a list: two queries."""
         related = self.select_related("branch__testbed", "since", "until", "culprit", "owner")
         return related.prefetch_related("movements")
 
 
 class Alert(models.Model):
-    """What moved together between two commits.  Only perfweb.tracking.states changes `state`."""
+    """Movements between two commits that belong together. Only perfweb.tracking.states changes `state`."""
 
     number = models.BigAutoField(primary_key=True)
     branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="alerts")
@@ -180,10 +182,12 @@ class Alert(models.Model):
         null=True,
         blank=True,
         related_name="blamed",
-        help_text="what bisection ended with",
+        help_text="the result of bisection",
     )
-    probability = models.FloatField(null=True, blank=True, help_text="that it is the culprit")
-    conclusion = models.TextField(blank=True, help_text="how confirming and bisecting ended; empty while they go on")
+    probability = models.FloatField(null=True, blank=True, help_text="probability of the culprit")
+    conclusion = models.TextField(
+        blank=True, help_text=("result of confirmation and bisection; empty while they continue")
+    )
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="alerts")
     due = models.DateField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
@@ -205,17 +209,17 @@ class Alert(models.Model):
 
 
 class Movement(models.Model):
-    """One test on one variant that an alert is about: as it was suspected, and as it was confirmed."""
+    """The movement of one test on one variant in an alert: the suspected and the confirmed change."""
 
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="movements")
     variant = models.CharField(max_length=64)
     test = models.CharField(max_length=64)
     better = models.BooleanField()
     suspected = models.FloatField(help_text="percent, from the levels of the series")
-    percent = models.FloatField(null=True, help_text="as the interleaved run says; empty until there is one")
+    percent = models.FloatField(null=True, help_text="verdict of the interleaved run; empty before it")
     low = models.FloatField(null=True)
     high = models.FloatField(null=True)
-    confirmed = models.BooleanField(null=True, help_text="empty until there is a run")
+    confirmed = models.BooleanField(null=True, help_text="empty before a run")
 
     class Meta:
         ordering = ["alert_id", "test", "variant"]
@@ -226,7 +230,7 @@ class Movement(models.Model):
 
     @property
     def size(self) -> float:
-        """In percent, as far as it is known."""
+        """The change in percent, as far as it is known."""
         return self.suspected if self.percent is None else self.percent
 
     @property
@@ -238,7 +242,7 @@ class Movement(models.Model):
 
     @property
     def clearness(self) -> float:
-        """How many of its own uncertainties it is large; 0 until it is measured."""
+        """The change in units of its own uncertainty; 0 until it is measured."""
         return abs(self.change.percent) / max(self.change.high - self.change.low, 1e-9) if self.change else 0.0
 
 
@@ -248,7 +252,7 @@ class AlertStep(models.Model):
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="steps")
     at = models.DateTimeField(auto_now_add=True)
     from_state = models.CharField(max_length=16, choices=AlertState, blank=True)
-    to_state = models.CharField(max_length=16, choices=AlertState, blank=True, help_text="empty where it stays")
+    to_state = models.CharField(max_length=16, choices=AlertState, blank=True, help_text="empty if unchanged")
     who = models.CharField(max_length=150)
     text = models.TextField(blank=True)
 
@@ -260,7 +264,7 @@ class AlertStep(models.Model):
 
 
 class Check(models.Model):
-    """A run for an alert that measures a commit against `since`, boot by boot in turn."""
+    """A run for an alert that measures a commit alternately with `since`, boot by boot."""
 
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="checks")
     commit = models.ForeignKey(TrackedCommit, models.PROTECT, related_name="checks")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Changes of a branch between two of its commits: a release and the next, or a week."""
+"""Changes of a branch between two of its commits: two releases, or the commits of a week."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHORTEST_HASH = 6
 
 
 class PeriodError(ValueError):
-    """There is no such period; the message has what to write."""
+    """There is no such period; the message has the valid format."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How much faster or slower a test on a variant is than it was, in percent, by so many changes."""
+    """The change of a test on a variant in percent, by that many change points."""
 
     variant: str
     test: str
@@ -30,8 +30,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class Period:
-    """What came after the commit `first`, up to `last`: how many commits, how many of them measured, the tests whose
-    level moved, the worst first, and the alerts.
+    """The summary of a period, after the commit `first` up to `last`: numbers of commits and of measured ones, the
+    tests whose level moved, the worst first, and the alerts.
     """
 
     branch: TrackedBranch
@@ -44,9 +44,9 @@ class Period:
 
 
 def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) -> Period:
-    """Sum up what is known of the commits after one and up to another: five queries.  Raises PeriodError.
+    """Summarise the commits after one and up to another: five queries. Raises PeriodError.
 
-    Levels are those of the latest analysis; changes of a test that follow one another are multiplied.
+    Levels are those of the latest analysis; consecutive changes of a test are multiplied.
     """
     low, high = first.position or 0, last.position or 0
     if first == last:
@@ -70,19 +70,19 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
 
 
 def alerts_of(branch: TrackedBranch) -> QuerySet[Alert]:
-    """The alerts of a branch that were sent, with the data of their rows."""
+    """Return the sent alerts of a branch, with the data of their rows."""
     told = Alert.objects.filter(branch=branch).exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
     return told.to_show()
 
 
 def open_alerts(branch: TrackedBranch) -> QuerySet[Alert]:
-    """Those without an outcome."""
+    """Return those without an outcome."""
     return alerts_of(branch).filter(state__in=states.OPEN)
 
 
 def find(branch: TrackedBranch, word: str, otherwise: str) -> TrackedCommit:
-    """A commit by its number on the branch or the beginning of its hash; for an empty word the first in an order.
-    Raises PeriodError.
+    """Return a commit by its number on the branch or the beginning of its hash; the first in an order for an empty
+    text. Raises PeriodError.
     """
     commits = branch.commits.filter(position__isnull=False)
     if not word:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One round over all tracked branches: list commits, report, look at results, follow up changes, measure what is next.
+"""One round over all tracked branches: list commits, report, analyse results, follow up changes, measure the next
+commit.
 
-Each step does what can be done now and remembers it in the database, so that a round may end at any place.  A branch
-has one run at a time: with its result the next one may be chosen better.
+Each step does what is possible now and stores it in the database, so that a round may be interrupted anywhere. A branch
+has one run at a time, because its result improves the choice of the next one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PROBLEMS = (RepositoryError, PatchError, SourceError, PlanError, RunError)
 
 
 def attend(now: datetime | None = None) -> None:
-    """Do what is due on every branch; one that has a problem does not keep the others from theirs."""
+    """Do the due steps on every branch; a problem of one does not affect the others."""
     branches = TrackedBranch.objects.filter(active=True).select_related("mirror", "testbed")
     faults.for_each(ATTEND, branches, lambda branch: _attend(branch, now or timezone.now()))
 
@@ -50,9 +51,9 @@ def _attend(branch: TrackedBranch, now: datetime) -> None:
 
 
 def attend_to(branch: TrackedBranch, now: datetime) -> None:
-    """Do what is due on a branch.  Raises one of PROBLEMS."""
+    """Do the due steps on a branch. Raises one of PROBLEMS."""
     if branch.looked is None or abs(now - branch.looked) >= BETWEEN_LOOKS:
-        # Noted first: a repository that does not answer is left alone as long as one that does.
+        # Stored first, so that an unreachable repository waits as long as a reachable one.
         TrackedBranch.objects.filter(pk=branch.pk).update(looked=now)
         history.refresh(branch, now)
         _report(branch, "")
@@ -66,7 +67,7 @@ def attend_to(branch: TrackedBranch, now: datetime) -> None:
 
 
 def is_working(branch: TrackedBranch) -> bool:
-    """Whether a run of a branch waits or works."""
+    """Return whether a branch has an unfinished run."""
     open_runs = Run.objects.exclude(state__in=FINAL_STATES)
     own = open_runs.filter(tracked_commits__branch=branch)
     return own.exists() or open_runs.filter(check_of__alert__branch=branch).exists()
@@ -82,7 +83,7 @@ def _measure_next(branch: TrackedBranch, results: Results) -> None:
 
 
 def _measure(branch: TrackedBranch, commit: TrackedCommit) -> None:
-    """Queue a run of a commit; one that holds no stack to build is not tried again."""
+    """Queue a run of a commit; a commit without a stack is not tried again."""
     try:
         measuring.measure(branch, commit)
     except (PatchError, SourceError) as error:
@@ -91,7 +92,7 @@ def _measure(branch: TrackedBranch, commit: TrackedCommit) -> None:
 
 
 def _report(branch: TrackedBranch, problem: str) -> None:
-    """Write down what keeps a branch from being tracked, for its page."""
+    """Store what prevents a branch from being tracked, for its page."""
     if branch.problem != problem:
         branch.problem = plain(problem)
         TrackedBranch.objects.filter(pk=branch.pk).update(problem=branch.problem)

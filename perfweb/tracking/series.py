@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The results of a branch's commits as series, and what moves in them.
+"""The results of a branch's commits as series, and their change points.
 
-A series is a test on a variant in one environment (the digest of what is known about the hosts): where a kernel or a
-compiler changes, another series begins, so that no level is compared with one from other hosts.
+A series is a test on a variant in one environment (the digest of the facts about the hosts). A change of a kernel or a
+compiler begins another series, so that levels of different hosts are not compared.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from perfweb.stats.comparison import Direction
 from perfweb.tracking.models import TrackedBranch, TrackedCommit
 
 CERTAIN = 4.0
-"""Deviations of a series by which two neighbouring points differ so much that what is between them is worth a run."""
+"""Deviations of a series by which two neighbouring points must differ for a run between them."""
 
 FEWEST = 4
-"""Points that say something about the noise of a series."""
+"""Min points for an estimate of a series' noise."""
 
 
 @dataclass(frozen=True, order=True)
@@ -51,25 +51,25 @@ class Points:
     runs: list[int]
 
     def better(self, change: float) -> bool:
-        """Whether a rise (or a fall) is what one wants."""
+        """Return whether a rise (or a fall) is an improvement."""
         return (change > 0) == (self.direction == Direction.HIGHER)
 
 
 Series = Mapping[Key, Points]
 _WANTED = ("run_id", "series", "test", "environment", "unit", "direction", "mean", "rules")
-"""Fields of a summary that make a point."""
+"""Fields of a summary for a point."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that the commits of a branch were measured at: series, and a digest of what they are made of."""
+    """All results of a branch's commits: series, and a digest of their data."""
 
     series: Series
     digest: str
 
 
 def read(branch: TrackedBranch) -> Results:
-    """Read the results of a branch's commits: three queries where all runs were judged by today's statistics."""
+    """Read the results of a branch's commits: three queries if all runs were judged by the present statistics."""
     links = TrackedCommit.runs.through.objects.filter(
         trackedcommit__branch=branch, trackedcommit__position__isnull=False, run__state=RunState.DONE
     )
@@ -80,7 +80,7 @@ def read(branch: TrackedBranch) -> Results:
 
 
 def _series(position: Mapping[int, int]) -> dict[Key, Points]:
-    """The series of runs, given with the position of the commit that each measured."""
+    """Return the series of runs, given with the position of each run's commit."""
     units: dict[Key, tuple[str, str]] = {}
     found: dict[Key, dict[int, dict[int, float]]] = {}
     for number, rows in summaries_of(list(Run.objects.filter(pk__in=position)), *_WANTED).items():
@@ -92,7 +92,7 @@ def _series(position: Mapping[int, int]) -> dict[Key, Points]:
 
 
 def _points(unit: str, direction: str, found: Mapping[int, Mapping[int, float]]) -> Points:
-    """The points of a series from the means of its runs by position."""
+    """Return the points of a series from the means of its runs by position."""
     positions = sorted(found)
     means = [list(found[place].values()) for place in positions]
     return Points(
@@ -102,9 +102,7 @@ def _points(unit: str, direction: str, found: Mapping[int, Mapping[int, float]])
 
 @dataclass(frozen=True)
 class Moved:
-    """A change of level of a series, by positions: it came after `since`, most likely with `place`, with `until` or
-    before.
-    """
+    """A change point of a series, by positions: after `since`, most likely at `place`, at `until` or before."""
 
     key: Key
     since: int
@@ -139,8 +137,8 @@ def _moved(key: Key, points: Points, found: ChangePoint) -> Moved:
 
 
 def differing(series: Series, threshold: float) -> list[tuple[int, int]]:
-    """Pairs of neighbouring positions whose results differ, by more than chance and more than `threshold` percent, in
-    the order of certainty.
+    """Return pairs of neighbouring positions whose results differ, by more than chance and more than `threshold`
+    percent, in the order of certainty.
     """
     found: dict[tuple[int, int], float] = {}
     for points in series.values():
@@ -156,7 +154,7 @@ def differing(series: Series, threshold: float) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Group:
-    """Changes that may have come with one commit: after `since`, with `until` or before."""
+    """Changes that may belong to one commit: after `since`, at `until` or before."""
 
     since: int
     until: int
@@ -164,10 +162,10 @@ class Group:
 
 
 def grouped(moves: Sequence[Moved]) -> list[Group]:
-    """Put together changes whose ranges have commits in common; the range of a group is what all of them share.
+    """Group changes whose ranges have commits in common; the range of a group is their intersection.
 
-    The most certain range, which is the shortest, goes first, so that one change that could be anywhere does not join
-    two that cannot be the same.
+    The most certain range, which is the shortest, goes first, so that a change with a wide range does not join two that
+    cannot be the same.
     """
     groups: list[Group] = []
     for move in sorted(moves, key=lambda move: (move.until - move.since, move.since)):

@@ -36,8 +36,8 @@ PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunErro
 
 @dataclass(frozen=True)
 class BranchRequest:
-    """A branch to track: `mirror` is a registered repository, the service's own where empty; `since` names the first
-    commit, the tip where empty.
+    """A branch to track: `mirror` is a registered repository, empty for the service's own; `since` names the first
+    commit, empty for the tip.
     """
 
     name: str
@@ -56,9 +56,9 @@ class BranchRequest:
 
 
 def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
-    """Track a branch, or another way than before where one has that name.  Raises one of PROBLEMS.
+    """Track a branch, or change the settings of a tracked one. Raises one of PROBLEMS.
 
-    What was measured stays; another first commit or plan is another branch, since it is another series.
+    Existing results stay, so another first commit or plan needs another name, because it is another series.
     """
     spec = check_plan(wanted.plan)
     known = TrackedBranch.objects.filter(name=wanted.name).first()
@@ -84,7 +84,7 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
 
 
 def pause(actor: Actor, name: str, *, active: bool) -> TrackedBranch:
-    """Measure no more commits of a branch, or go on.  Raises TrackingError."""
+    """Pause or resume the measurements of a branch. Raises TrackingError."""
     branch = find(name)
     with audit.action(actor, Action.TRACK, f"branch {branch.name}", "goes on" if active else "paused"):
         branch.active = active
@@ -138,7 +138,7 @@ def _assign(alert: Alert, actor: Actor, update: AlertUpdate) -> None:
 
 
 def find(name: str) -> TrackedBranch:
-    """The tracked branch of this name.  Raises TrackingError."""
+    """Return the tracked branch of this name. Raises TrackingError."""
     branch = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
     if branch is None:
         there_are = ", ".join(TrackedBranch.objects.values_list("name", flat=True)) or "none; manage.py track makes one"
@@ -147,7 +147,7 @@ def find(name: str) -> TrackedBranch:
 
 
 def find_alert(number: int) -> Alert:
-    """Alert `number`.  Raises TrackingError."""
+    """Return alert `number`. Raises TrackingError."""
     alert = Alert.objects.filter(number=number).first()
     if alert is None:
         raise TrackingError(f"there is no alert {number}")
@@ -155,7 +155,7 @@ def find_alert(number: int) -> Alert:
 
 
 def _addresses(text: str) -> str:
-    """Addresses of mail, one on a line."""
+    """Check mail addresses, one on a line."""
     found = text.replace(",", " ").split()
     for address in found:
         try:
@@ -166,7 +166,7 @@ def _addresses(text: str) -> str:
 
 
 def _hook(url: str) -> str:
-    """An address that alerts are posted to."""
+    """Check the address that alerts are posted to."""
     try:
         if url:
             URLValidator(schemes=["https", "http"])(url)

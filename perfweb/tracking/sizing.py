@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The number of boots of a check: as many as prove the suspected change with a power of 80 %.
+"""The number of boots of a check: enough to prove the suspected change with a power of 80 %.
 
-With fewer a small change that is real would be refuted, for its interval would have zero in it.  What a boot scatters
-by is known from the branch's series: their points are means of so many boots as the plan has.
+With fewer, a small but real change would be refuted, because its interval would include zero. The scatter of boots is
+known from the branch's series: their points are means of as many boots as the plan has.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from perfweb.tracking.models import Alert, AlertState, Movement, TrackedBranch
 from perfweb.tracking.series import FEWEST, Series, read
 
 FEWEST_BOOTS = 4
-"""Of each side: the bootstrap of a verdict needs some."""
+"""Min boots of each side, because the bootstrap of a verdict needs some."""
 MOST_OF_BUDGET = 0.5
-"""How much of the budget that is left one check may take."""
+"""Max share of the remaining budget for one check."""
 
 
 def boots_of_check(alert: Alert, spent: timedelta, times: int = 1) -> int:
     """Boots of each variant that prove the clearest of an alert's movements, within a plan's limits and the budget, of
-    which so much machine time is `spent`; or some `times` as many, where that has left it open.
+    which this much testbed time is `spent`; or some `times` as many, if that left it open.
     """
     usual = read_plan(alert.branch.plan).boots
     movements = [movement for movement in alert.movements.all() if movement.confirmed or alert.state == AlertState.NEW]
@@ -40,7 +40,7 @@ def boots_of_check(alert: Alert, spent: timedelta, times: int = 1) -> int:
 
 
 def _needed(movement: Movement, series: Series, usual: int, tests: int) -> int:
-    """Boots of each side that prove a movement as large as it is now known among so many tests (Bonferroni)."""
+    """Boots of each side that prove a movement of the estimated size among that many tests (Bonferroni)."""
     found = [points for key, points in series.items() if (key.variant, key.test) == (movement.variant, movement.test)]
     points = max(found, key=lambda points: len(points.values), default=None)
     size = abs(movement.size if movement.confirmed else movement.suspected) / 100
@@ -52,7 +52,7 @@ def _needed(movement: Movement, series: Series, usual: int, tests: int) -> int:
 
 
 def _affordable(branch: TrackedBranch, usual: int, spent: timedelta) -> int:
-    """Boots of each side for a part of what is left of the budget, by what the newest run of a commit took."""
+    """Boots of each side for a share of the remaining budget, by the duration of the newest run of a commit."""
     run = Run.objects.filter(tracked_commits__branch=branch, state=RunState.DONE).order_by("-number").first()
     if run is None or run.started is None or run.ended is None:
         return MOST_BOOTS

@@ -3,8 +3,7 @@
 
     new → refuted | confirmed → acknowledged → fixed | not a bug | infrastructure
 
-The service finds out whether a change is seen again; what becomes of one that is, people say, and may say otherwise
-later.
+The service finds out whether a change is seen again; users set the outcome of a confirmed one, and can change it later.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from perfweb.transitions import IllegalTransitionError, change
 
 S = AlertState
 BY_PEOPLE = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG, S.INFRASTRUCTURE})
-"""What people say about a confirmed change."""
+"""Outcomes of a confirmed change that users can set."""
 OPEN = frozenset({S.NEW, S.CONFIRMED, S.ACKNOWLEDGED})
 RIGHT = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG})
-"""What people say of a change that the software made, be it meant."""
+"""Outcomes of a change made by the software, intended or not."""
 WRONG = frozenset({S.INFRASTRUCTURE})
 """The state of a wrong alert, which had another cause."""
 ALLOWED: dict[AlertState, frozenset[AlertState]] = {
@@ -30,7 +29,7 @@ ALLOWED: dict[AlertState, frozenset[AlertState]] = {
 
 
 def suspected(alert: Alert) -> None:
-    """Write the first row of the history of an alert that was just made."""
+    """Store the first row of the history of a new alert."""
     AlertStep.objects.create(alert=alert, to_state=alert.state, who="tracking")
 
 
@@ -52,7 +51,7 @@ def judge(number: int, to: AlertState, who: str, text: str = "") -> Alert:
 
 
 def note(alert: Alert, who: str, text: str) -> AlertStep:
-    """Write a comment, or what was found out, into the history; the state stays."""
+    """Store a comment, or a result, in the history; the state stays."""
     return AlertStep.objects.create(alert=alert, who=who, text=plain(text))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Celery's task of tracking; it runs again and again, so that nothing depends on one call."""
+"""Celery's periodic task of tracking."""
 
 from celery import shared_task
 
@@ -8,5 +8,5 @@ from perfweb.tracking import scheduler
 
 @shared_task
 def attend() -> None:
-    """Do what is due on all tracked branches."""
+    """Do the due steps on all tracked branches."""
     scheduler.attend()

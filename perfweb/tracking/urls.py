@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of tracked branches and alerts. Those of alerts are cited in mails for years."""
+"""Addresses of tracked branches and alerts. Mails cite those of alerts for years."""
 
 from django.urls import path
 from django.views.generic import RedirectView
@@ -8,7 +8,7 @@ from perfweb.tracking import views
 
 app_name = "tracking"
 _OLD = {"permanent": True, "http_method_names": ["get", "head"]}
-"""Of an address that was renamed: mails and bookmarks still have it."""
+"""The old name of an address, which mails and bookmarks still have."""
 
 urlpatterns = [
     path("tracking/", views.branch_list, name="list"),

@@ -36,7 +36,7 @@ VERSIONS = 20
 
 @dataclass(frozen=True)
 class CommitRow:
-    """A commit in the list of a branch, with what is known of its measuring and the alerts that it is blamed by."""
+    """A commit in the list of a branch, with its runs and the alerts that name it as the culprit."""
 
     commit: TrackedCommit
     run: Run | None
@@ -46,7 +46,7 @@ class CommitRow:
 
 @require_safe
 def branch_list(request: HttpRequest) -> HttpResponse:
-    """Show all tracked branches with what is open, the newest alerts, and how many past ones were right."""
+    """Show all tracked branches with their open alerts, the newest alerts, and the track record of past ones."""
     measured = Count("commits", filter=Q(commits__runs__state=RunState.DONE), distinct=True)
     branches = TrackedBranch.objects.select_related("mirror", "testbed").annotate(
         listed=Count("commits", filter=Q(commits__position__isnull=False), distinct=True), measured=measured,
@@ -65,7 +65,7 @@ def branch_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def branch(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the series of a branch, its alerts, its newest commits, and the versions of what was seen in it."""
+    """Show the series of a branch, its alerts, its newest commits, and the versions of its analysis."""
     found = _branch(name)
     alerts = list(Alert.objects.to_show().filter(branch=found))
     commits = list(found.commits.filter(position__isnull=False).order_by("-position"))
@@ -84,7 +84,7 @@ def branch(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def period(request: HttpRequest, name: str) -> HttpResponse:
-    """Sum up what moved between two commits, `?from=` and `?until=`: a release and the next."""
+    """Summarise the changes between two commits, `?from=` and `?until=`, for example two releases."""
     found = _branch(name)
     since, until = text_in(request, "from").strip(), text_in(request, "until").strip()
     context: dict[str, object] = {"branch": found, "since": since, "until": until}
@@ -111,7 +111,7 @@ def alert_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def alert(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what moved, how that was confirmed and where it came from, and its comments."""
+    """Show the movements of an alert, their confirmation and bisection, and its comments."""
     found = _find(number)
     movements = list(found.movements.all())
     checks = list(found.checks.select_related("commit", "run"))
@@ -130,7 +130,7 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str, Change | None]]:
-    """The pair of variants and the change of each movement, as far as a run is done."""
+    """Return the pair of variants and the change of each movement, as far as a run is done."""
     if check.run.state != RunState.DONE:
         return []
     return [
@@ -142,7 +142,7 @@ def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.JUDGE_ALERT)
 def update_alert(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the form that gives an alert another state, an owner or a comment, and take it."""
+    """Show the form for another state, an owner or a comment of an alert, and handle it."""
     found = _find(number)
     problem = ""
     if request.method == "POST":
@@ -161,7 +161,7 @@ def update_alert(request: HttpRequest, number: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.TRACK)
 def pause(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask whether no more commits of a branch are to be measured, or to go on."""
+    """Confirm and pause or resume the measurements of a branch."""
     found = _branch(name)
     if request.method == "POST":
         services.pause(on_page(request), name, active=not found.active)
@@ -218,7 +218,7 @@ def _state(commit: TrackedCommit, run: Run | None) -> str:
 
 
 def _machine_time(branch: TrackedBranch) -> dict[str, timedelta | None]:
-    """How long the testbed was taken, by what for."""
+    """Return the testbed time of an alert, by purpose."""
     took = Sum(ExpressionWrapper(F("ended") - F("started"), output_field=DurationField()))
     of_commits = Run.objects.filter(pk__in=branch.commits.filter(runs__isnull=False).values("runs"))
     of_checks = Run.objects.filter(check_of__alert__branch=branch)

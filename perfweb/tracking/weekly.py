@@ -18,14 +18,14 @@ from perfweb.tracking.models import Alert, TrackedBranch
 WEEK = timedelta(days=7)
 REPORT = faults.Task("weekly report", "it is tried again for a day; read the messenger's log")
 LATEST = timedelta(days=1)
-"""How late a report is still sent, where the service was away; a quiet week gets none for what came after it."""
+"""Max delay of a report after an outage of the service; a quiet week gets none for later events."""
 HOUR = 6
-"""Of Monday, UTC: the report is there when people begin to work."""
+"""Monday, UTC, at an hour before the working day."""
 ROWS = 20
 
 
 def report(branch: TrackedBranch, now: datetime) -> None:
-    """Post the report of the week that ended last Monday, unless that was done, or nothing happened in it."""
+    """Post the report of the week that ended last Monday, unless that was done, or it would be empty."""
     addresses = branch.mail_to.split()
     if not addresses or not settings.MAIL_ADDRESS:
         return
@@ -42,13 +42,13 @@ def report(branch: TrackedBranch, now: datetime) -> None:
 
 
 def last_monday(now: datetime) -> datetime:
-    """The newest end of a week that is over."""
+    """Return the end of the last complete week."""
     morning = now.replace(hour=HOUR, minute=0, second=0, microsecond=0) - timedelta(days=now.weekday())
     return morning if morning <= now else morning - WEEK
 
 
 def text(branch: TrackedBranch, end: datetime) -> str:
-    """The report as plain text; empty where no commit came and no alert is open."""
+    """Return the report as plain text; empty without new commits and open alerts."""
     listed = branch.commits.filter(position__isnull=False, committed__lt=end).order_by("-position")
     last, first = listed.first(), listed.filter(committed__lt=end - WEEK).first() or listed.last()
     waiting = list(periods.open_alerts(branch).filter(created__lt=end))
@@ -65,7 +65,7 @@ def text(branch: TrackedBranch, end: datetime) -> str:
 
 
 def _happened(period: periods.Period) -> list[str]:
-    """What commits came, and what they moved."""
+    """Return the new commits, and the movements that they caused."""
     commits = f"{period.commits} commit{'s' if period.commits != 1 else ''}"
     parts = [f"{commits} after {period.first.short}, up to {period.last.short}; {period.measured} measured."]
     if period.standings:

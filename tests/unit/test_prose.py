@@ -9,7 +9,7 @@ import pytest
 
 from tests.prose import __main__ as prose
 from tests.prose.__main__ import main
-from tests.prose.check import FOLDERS, MESSAGES, ROOT, check, words
+from tests.prose.check import COMMENTS, FOLDERS, ROOT, check, words
 from tests.prose.sample import draw
 
 C_SOURCE = """\
@@ -124,7 +124,7 @@ def test_comments_help_and_tasks_of_scripts_and_playbooks(tmp_path: Path) -> Non
 def test_a_planted_word_fails_the_check_of_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    for folder in (*FOLDERS, *MESSAGES):
+    for folder in (*FOLDERS, *COMMENTS):
         (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / folder).is_dir():
             (tmp_path / folder).mkdir(exist_ok=True)
@@ -132,11 +132,12 @@ def test_a_planted_word_fails_the_check_of_the_project(
             (tmp_path / folder).touch()
     monkeypatch.setattr(prose, "ROOT", tmp_path)
     assert prose.main([]) == 0
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert prose.main([]) == 1
 
 
-def test_only_messages_of_the_service_are_checked_by_default(tmp_path: Path) -> None:
+def test_some_kinds_of_texts_can_be_checked_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text(PYTHON, encoding="utf-8")
     wrong, _ = check([path], {"message"})
@@ -167,7 +168,7 @@ def test_every_word_has_a_replacement() -> None:
 
 
 def test_every_folder_exists() -> None:
-    assert [folder for folder in (*FOLDERS, *MESSAGES) if not (ROOT / folder).exists()] == []
+    assert [folder for folder in (*FOLDERS, *COMMENTS) if not (ROOT / folder).exists()] == []
 
 
 def test_a_draw_depends_on_its_seed_only(tmp_path: Path) -> None:

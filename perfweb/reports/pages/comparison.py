@@ -38,13 +38,13 @@ from perfweb.verdicts.sides import MOST_SIDES, Side, SideError, read_sides, side
 OFFERED_RUNS = 10
 OFFERED_MARGINS = (0.5, 1.0, DEFAULT_MARGIN, 5.0)
 MOST_DRAWN = 12
-"""Tests that the page of a comparison shows one by one, with their samples; of more, only the selected one."""
+"""Max tests that the page of a comparison shows with their samples; beyond it, only the selected one."""
 
 
 @dataclass(frozen=True)
 class SideNumbers:
-    """What one side gave in a test, and how it compares with the base (None for that itself); a mean does not describe
-    samples with two modes.
+    """The result of one side in a test, and its comparison with the base (None for the base itself); a mean does not
+    describe samples with two modes.
     """
 
     label: str
@@ -69,12 +69,12 @@ class TestSection:
 
     @property
     def has_ministat(self) -> bool:
-        """Whether all sides that have any have as many samples as ministat wants."""
+        """Whether all sides with samples have as many as ministat needs."""
         return min(map(len, self.sets.values())) >= MINIMUM_SAMPLES
 
     @property
     def ministat(self) -> str:
-        """What `ministat` prints for the files of all sides, or why it would not."""
+        """The output of `ministat` for the files of all sides, or the reason why it refuses them."""
         try:
             return ministat(self.sets, confidence=self.confidence)
         except ValueError as error:
@@ -87,7 +87,7 @@ class TestSection:
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
     """Compare variant `b` with variant `a` of a run.
 
-    `?confidence=` takes one of ministat's levels in percent, `?margin=` what counts as equivalent, in percent.
+    `?confidence=` is one of ministat's levels in percent, `?margin=` the margin of equivalence in percent.
     """
     run = find_run(number)
     return _page(request, sides_of_run(run, a, b), run)
@@ -97,7 +97,7 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_database)
 def compare(request: HttpRequest) -> HttpResponse:
-    """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, offer what there is."""
+    """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, show a form to choose."""
     base, others = text_in(request, "base"), texts_in(request, "with")
     if not base and not others:
         return _choice(request, "")
@@ -159,7 +159,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
 def _sections(
     compared: list[Side], results: list[list[TestComparison]], confidence: float, asked: str
 ) -> list[TestSection]:
-    """All tests, with graphs where they are few, or of the selected one."""
+    """All tests, with graphs if they are few, or those of the selected test."""
     by_test: dict[str, list[TestComparison]] = {}
     for result in results:
         for found in result:
@@ -239,7 +239,7 @@ def _size(comparison: TestComparison) -> float:
 
 
 def _exchanged(compared: list[Side], run: Run | None) -> str:
-    """The address of the same comparison of two sides the other way round."""
+    """The address of the same comparison with the two sides exchanged."""
     if len(compared) != 2:
         return ""
     a, b = compared

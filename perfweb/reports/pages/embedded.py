@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pictures for other sites: badges and graphs that a README or a pull request shows with <img>."""
+"""Images for other sites: badges and graphs that a README or a pull request shows with <img>."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.sides import Side, values_by_side
 
-# Proxies of code forges cache a picture for its max age, and revalidate it afterwards.
+# Proxies of code forges cache an image for its max age, and revalidate it afterwards.
 _KEPT = "public, max-age=300"
 
 
@@ -54,7 +54,7 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
 
 @require_safe
 def series_graph(request: HttpRequest, test: str) -> HttpResponseBase:
-    """Send a test over time as a graph; the address takes what that of the timeline takes."""
+    """Send a test over time as a graph; the parameters are those of the timeline."""
     _, found = asked_timeline(request, test)
     if found is None:
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")
@@ -67,14 +67,14 @@ def _simulated(sides: list[Side]) -> str:
 
 
 def _asked(request: HttpRequest, sides: list[Side]) -> tuple[list[TestComparison], str]:
-    """The comparisons of all tests, or of the one that the address names, with its name."""
+    """The comparisons of all tests, or of the selected one, with its name."""
     found = side_comparisons(sides, *asked_limits(request)).everything
     test = choice_in(request, "test", sorted({comparison.test for comparison in found}))
     return [comparison for comparison in found if test in {"", comparison.test}], test
 
 
 def _send(request: HttpRequest, name: str, picture: str, selection: Selection | None = None) -> HttpResponseBase:
-    """A picture is small: its hash is its ETag, also while a run works."""
+    """An image is small: its hash is its ETag, also during a run."""
     content = picture.encode()
     body = Body(
         name,

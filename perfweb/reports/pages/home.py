@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The first page: what is measured now, what waits, and what came out last."""
+"""The first page: current runs, the queue, and the latest verdicts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LONGEST_QUEUE = 25
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the runs that hold a testbed with their live progress, those that are paused and why, the queue, and the
-    latest verdicts: those measured here, and of each import the newest.
+    """Show the runs that hold a testbed with their live progress, paused runs with the reason, the queue, and the
+    latest verdicts: those measured here, and the newest of each import.
     """
     runs = Run.objects.select_related("plan", "testbed")
     waiting = queue.forecast()

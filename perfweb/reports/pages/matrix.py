@@ -17,7 +17,7 @@ from perfweb.verdicts.numbers import scale_for
 
 @require_safe
 def matrix(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the main effects and interactions of the knobs in which the variants of a run differ."""
+    """Show the main effects and interactions of the knobs that differ between the variants of a run."""
     run = find_run(number)
     variants = list(run.variants.all())
     results = KnobResults(variants, knob_settings(variants), counted_samples([run])[number])
@@ -36,7 +36,7 @@ def matrix(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _scaling_graph(results: KnobResults, test: str) -> Graph | None:
-    """The test over the number of CPUs, where the variants differ in that."""
+    """The test over the number of CPUs, if the variants differ in it."""
     found = results.measured(test)
     if not results.cpu_counts or not found:
         return None

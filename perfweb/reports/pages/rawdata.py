@@ -53,7 +53,7 @@ def run_verdicts(request: HttpRequest, number: int, form: str) -> HttpResponseBa
 
 @require_safe
 def run_json(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Send everything that is known about a run, but the texts of artefacts, as JSON."""
+    """Send everything about a run except the texts of artefacts, as JSON."""
     run = find_run(number)
     return send(request, bodies.document_body(selections.of_run(run), run))
 
@@ -127,7 +127,7 @@ def comparison_archive(request: HttpRequest, number: int | None = None, a: str =
 
 
 def compared(request: HttpRequest, number: int | None, a: str, b: str) -> tuple[list[Side], Selection]:
-    """Return the sides of a comparison of one run, or those that the address names, and what was measured on them."""
+    """Return the sides of a comparison of one run, or those that the address names, and their measurements."""
     if number is not None:
         run = find_run(number)
         sides = sides_of_run(run, a, b)

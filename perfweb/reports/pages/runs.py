@@ -36,12 +36,12 @@ from perfweb.verdicts.sentinels import Sentinel, read_sentinel
 
 RUNS_PER_PAGE = 25
 MOST_CELLS = 40
-"""Tests times variants that the page of a run shows in full, with graphs and outputs: more would be a page of more than
-100 kB. A single test is always shown in full.
+"""Max number of tests times variants that the page of a run shows in full, with graphs and outputs: more would be a
+page of more than 100 kB. A single test is always shown in full.
 """
 
 MOST_VERDICTS = 2
-"""Verdicts of a test that have columns of their own; more stand in the cells of the variants."""
+"""Max verdicts of a test in columns of their own; more are in the cells of the variants."""
 
 _TOPIC = "topic-"
 
@@ -52,7 +52,7 @@ _TOPIC = "topic-"
 def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first; `?before=` shows those with a lower number.
 
-    Pages go by number and not by count: counting would read the whole table.
+    Pages go by number and not by count, because counting would read the whole table.
     """
     runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
     before = number_in(request, "before")
@@ -72,9 +72,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_page)
 def run_detail(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what ran where in a run, and every sample; `?topic=` has only the tests of a topic, `?test=` only one.
+    """Show the environment of a run, and every sample; `?topic=` has only the tests of a topic, `?test=` only one.
 
-    Very many tests are shown in brief.
+    A large number of tests is shown in brief.
     """
     run = find_run(number)
     tests = names.in_order(measured_tests([run.pk])[run.pk])
@@ -96,14 +96,14 @@ def _chosen(request: HttpRequest, tests: list[str]) -> Chosen:
     topics = names.by_topic(tests)
     test, topic = choice_in(request, "test", tests), choice_in(request, "topic", topics)
     if (drawn := text_in(request, "graph").removeprefix(_TOPIC)) in topics:
-        topic = drawn  # for the graph of a topic no other is read
+        topic = drawn  # the graph of a topic needs no other metric
     if test:
         return Chosen([test], names.topic(test), test)
     return Chosen(topics[topic] if topic else tests, topic)
 
 
 def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
-    """Every chosen test with its samples: the graphs alone if the address selects these."""
+    """Every selected test with its samples, or the graphs alone if the address selects these."""
     results = run_results(run, chosen.tests)
     topics = _topics(results, alone=bool(text_in(request, "graph")))
     drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
@@ -136,7 +136,9 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
 
 
 def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
-    """Means and verdicts of the chosen tests, read from the summaries. The samples of a topic are drawn on its page."""
+    """Means and verdicts of the selected tests, read from the summaries. The samples of a topic are drawn on its
+    page.
+    """
     results = run_results(run, chosen.tests, samples_only=True) if chosen.topic else run_frame(run)
     topics = _topics(results, alone=True)
     graphs = [graph for _, graph in topics]
@@ -199,13 +201,13 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentine
 
 
 def _patches(run: Run) -> Iterable[Artefact]:
-    """What variants were built from besides commits; plans without a source, which are most, are not asked about."""
+    """The sources of variants besides commits; plans without a source, which are most, cost no query."""
     patched = "source:" in run.plan.text
     return run.artefacts.filter(kind=ArtefactKind.PATCH).defer("content") if patched else ()
 
 
 def find_run(number: int) -> Run:
-    """Return the run with its plan and testbed, or answer 404 with a way on."""
+    """Return the run with its plan and testbed, or raise a 404 with a link to all runs."""
     try:
         return Run.objects.select_related("plan", "testbed", "imported").get(pk=number)
     except Run.DoesNotExist:
@@ -213,8 +215,8 @@ def find_run(number: int) -> Run:
 
 
 def _topics(results: RunResults, *, alone: bool) -> list[tuple[str, Graph]]:
-    """Each topic with its graph; of a run with one variant the samples of each test say the same, and so they do of a
-    topic with one test, unless these graphs stand `alone`.
+    """Each topic with its graph. With one variant, or one test in a topic, the graph would repeat the samples of the
+    tests, so it is left out unless these graphs stand `alone`.
     """
     compared = pairs_of(results.variants)
     if not compared:

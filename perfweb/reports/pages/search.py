@@ -13,7 +13,7 @@ from perfweb.reports import search
 
 @require_safe
 def results(request: HttpRequest) -> HttpResponse:
-    """Show what holds all words of `?q=`."""
+    """Show everything that contains all words of `?q=`."""
     query = text_in(request, "q")
     if len(query.split()) > search.MOST_WORDS:
         raise ParameterError("q", f"it has {len(query.split())} words; {search.MOST_WORDS} at most are possible.")

@@ -29,7 +29,7 @@ def testbed_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def testbed(request: HttpRequest, name: str) -> HttpResponse:
-    """Show one testbed: its hosts as the latest run found them, its noise by test, its latest runs."""
+    """Show one testbed: its hosts as of the latest run, its noise by test, its latest runs."""
     try:
         found = Testbed.objects.get(name=name)
     except Testbed.DoesNotExist:

@@ -38,7 +38,7 @@ IMPORTS = 100
 
 @dataclass(frozen=True)
 class SpotRow:
-    """A commit or a run with the mean of each series there, None where it was not measured."""
+    """A commit or a run with the mean of each series, None if it was not measured."""
 
     revision: str
     run: int
@@ -91,20 +91,18 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
 
 
 def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
-    """Return the part of a timeline that an address names, None where the test was not measured. Raises
-    ParameterError.
-    """
+    """Return the selected part of a timeline, None if the test was not measured. Raises ParameterError."""
     window, wanted = asked_window(request), asked_series(request, test)
     found = read_timeline(test, window, wanted)
     by_default = not text_in(request, "by")
     if found and by_default and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
-        # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
+        # Order by runs if everything was built from one commit, or the times of most commits are unknown.
         found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
     return window, found
 
 
 def asked_window(request: HttpRequest) -> Window:
-    """Return the window of a timeline that an address names. Raises ParameterError."""
+    """Return the selected window of a timeline. Raises ParameterError."""
     by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
     try:
         return read_window(by, text_in(request, "from"), text_in(request, "to"), text_in(request, "newest"))
@@ -113,8 +111,8 @@ def asked_window(request: HttpRequest) -> Window:
 
 
 def asked_series(request: HttpRequest, test: str) -> list[str]:
-    """Return the series that an address names, none for all of them. Raises ParameterError, which lists the series of
-    the test: one query where some are named.
+    """Return the selected series, none for all of them. Raises ParameterError, which lists the series of the test: one
+    query if some are named.
     """
     wanted = texts_in(request, "series")
     if not wanted:
@@ -126,12 +124,12 @@ def asked_series(request: HttpRequest, test: str) -> list[str]:
 
 
 def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
-    """Draw a timeline with the levels between the places where it moved."""
+    """Draw a timeline with the levels between its change points."""
     return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
 
 
 def _rows(found: Timeline) -> list[SpotRow]:
-    """The newest places of the axis, newest first, as a table."""
+    """The newest positions of the axis, newest first, as a table."""
     at: dict[float, dict[str, tuple[int, str, float]]] = {}
     for name, line in found.series.items():
         newest = line.picked(range(max(0, len(line.x) - LISTED), len(line.x)))

@@ -18,7 +18,7 @@ from perfweb.verdicts import names
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_database)
 def topic(request: HttpRequest, name: str) -> HttpResponse:
-    """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
+    """Show all tests of a topic over the newest runs; `?before=` shows those with a lower number."""
     known = names.by_topic()
     if name not in known:
         raise Http404(f"There is no topic “{name}”. There are: {', '.join(known)}.")

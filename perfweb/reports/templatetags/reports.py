@@ -32,7 +32,7 @@ class HasSummary(Protocol):
 
 
 class HasDeviation(Protocol):
-    """Something that was measured on one variant."""
+    """A result on one variant."""
 
     @property
     def summary(self) -> HasSummary | None: ...
@@ -49,7 +49,7 @@ register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)
 
-# A mark before the words, so that a verdict is shown neither by colour nor by shape alone.
+# A mark before the words, so that a verdict is not shown by colour or shape alone.
 _MARKS = {
     Verdict.FASTER: "▲",
     Verdict.SLOWER: "▼",
@@ -61,7 +61,7 @@ _MARKS = {
 
 @register.filter
 def breakable(text: str) -> SafeString:
-    """Return a name or a command with places where a narrow column may break it, after strokes and commas."""
+    """Return a name or a command with optional line breaks for narrow columns, after slashes and commas."""
     return mark_safe(re.sub(r"[/,]", r"\g<0><wbr>", escape(text)))  # noqa: S308 (was escaped)
 
 
@@ -80,7 +80,7 @@ def percent(value: object) -> str:
 
 @register.filter
 def share(value: float) -> str:
-    """Write a part of one as a whole percentage."""
+    """Write a fraction as a whole percentage."""
     return f"{value:.0%}".replace("%", f"{numbers.THIN_SPACE}%")
 
 
@@ -92,7 +92,7 @@ def signed_percent(value: object) -> str:
 
 @register.filter
 def count(value: float | None) -> str:
-    """Write the mean of counts, with a decimal only where it has one that matters."""
+    """Write the mean of counts, with a decimal only for small numbers."""
     if value is None:
         return numbers.NOTHING
     return numbers.grouped(value, 0 if value == int(value) or abs(value) >= 1000 else 1)
@@ -111,7 +111,7 @@ def scaled(value: object, scale: numbers.Scale) -> str:
 
 
 def _number(value: object) -> float | None:
-    """Return a number as it is, and None for the empty text that Django makes of an attribute of None."""
+    """Return a number unchanged, and None for the empty text that Django makes of an attribute of None."""
     return value if isinstance(value, float) else None
 
 
@@ -123,7 +123,7 @@ def mark(result: Comparison | Shift | TestVerdict) -> str:
 
 @register.filter
 def deviation(found: HasDeviation) -> SafeString:
-    """Write the relative deviation of a set of samples, marked where it is large."""
+    """Write the relative deviation of a set of samples, marked if it is large."""
     relative = found.summary.relative_deviation if found.summary else None
     noisy = '<small class="noisy"><span title="relative deviation of 2.5 % or more">⚠</span> '
     look = noisy if found.noisy else '<small class="muted">'
@@ -132,7 +132,7 @@ def deviation(found: HasDeviation) -> SafeString:
 
 @register.filter
 def doubt(lean: float | None) -> SafeString:
-    """Write how much a sentinel leans to one side, beside a verdict that this puts in doubt."""
+    """Write the lean of a sentinel to one side, beside a verdict that it puts in doubt."""
     if lean is None:
         return mark_safe("")
     said = numbers.percent(lean, signed=True)
@@ -141,7 +141,7 @@ def doubt(lean: float | None) -> SafeString:
 
 @register.filter
 def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
-    """Write a cell of the table of very many tests. A template that did the same would take most of the page's time."""
+    """Write a cell of the table of many tests, because a template would take most of the page's time for it."""
     parts, look = [], ""
     if cell.summary:
         relative = cell.summary.relative_deviation
@@ -162,13 +162,13 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
 
 @register.filter
 def css_class(result: Comparison | Shift | TestVerdict) -> str:
-    """Return a verdict as the name of a class in the style sheet."""
+    """Return the style sheet's class of a verdict."""
     return wording.css_name(result.verdict)
 
 
 @register.filter
 def run_time(run: Run) -> timedelta | None:
-    """Return how long a run took, None while it works or when it never began."""
+    """Return how long a run took, None before its end or if it never began."""
     return run.ended - run.started if run.started and run.ended else None
 
 
@@ -186,7 +186,9 @@ def utc(time: datetime | None) -> str:
 
 @register.simple_tag(takes_context=True)
 def menu(context: Context, name: str) -> SafeString:
-    """Return the address of a page of the menu as an attribute, and whether the reader is there or on a page below."""
+    """Return the address of a page of the menu as an attribute, with a mark if the reader is on that page or below
+    it.
+    """
     address = reverse(name)
     here = context["request"].path.startswith(address)
     return format_html('href="{}"{}', address, mark_safe(' aria-current="true"') if here else "")
@@ -194,14 +196,14 @@ def menu(context: Context, name: str) -> SafeString:
 
 @register.inclusion_tag("reports/includes/downloads.html", takes_context=True)
 def downloads(context: Context, *tables: str) -> dict[str, object]:
-    """Link to tables that lie beside a page, and to its archive."""
+    """Link to the tables of a page, and to its archive."""
     query = context["request"].GET.urlencode()
     return {"tables": tables, "forms": FORMATS, "query": f"?{query}" if query else ""}
 
 
 @register.inclusion_tag("reports/includes/embed.html", takes_context=True)
 def pictures(context: Context, label: str, *files: str) -> dict[str, object]:
-    """Say how a README shows pictures that lie beside a page, which the picture then links to."""
+    """Show the Markdown for a README with a page's images, which link to the page."""
     page, _, query = context["request"].build_absolute_uri().partition("?")
     query = f"?{query}" if query else ""
     # https://spec.commonmark.org/0.31.2/#backslash-escapes

@@ -24,22 +24,22 @@ class BootState(models.TextChoices):
 
 
 class Boot(models.Model):
-    """One booted variant, the replicate of the experiment.  A boot that is done again is another attempt."""
+    """One booted variant, the replicate of the experiment. A repeated boot is another attempt."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="boots")
     variant = models.ForeignKey(Variant, models.CASCADE, related_name="boots")
     topology = models.CharField(max_length=24, choices=Topology)
-    server = models.CharField(max_length=24, help_text="program that answers: netserver, iperf3, tcpconnect")
-    position = models.PositiveIntegerField(help_text="place in the order of the run, from 0")
+    server = models.CharField(max_length=24, help_text="server program: netserver, iperf3, tcpconnect")
+    position = models.PositiveIntegerField(help_text="position in the order of the run, from 0")
     attempt = models.PositiveSmallIntegerField(default=1)
-    layout = models.PositiveSmallIntegerField(null=True, help_text="seed of the order in which the stack was linked")
-    seed = models.PositiveIntegerField(null=True, help_text="seed of the simulated machine; null where it was measured")
+    layout = models.PositiveSmallIntegerField(null=True, help_text="seed of the link order of the stack")
+    seed = models.PositiveIntegerField(null=True, help_text="seed of the simulated machine; null if measured")
     sentinel = models.BooleanField(
-        default=False, db_default=False, help_text="booted to see whether the machine drifts: in no verdict"
+        default=False, db_default=False, help_text="boot of the sentinel, which is in no verdict"
     )
     state = models.CharField(max_length=16, choices=BootState, default=BootState.BOOTING)
     effective_tunables = models.JSONField(default=dict, blank=True)
-    command = models.TextField(blank=True, help_text="the exact command line that booted it")
+    command = models.TextField(blank=True, help_text="the exact command line of the boot")
     started = models.DateTimeField()
     ended = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
@@ -67,20 +67,20 @@ class Measurement(models.Model):
     """One test on one boot: one command, repeated for each sample."""
 
     boot = models.ForeignKey(Boot, models.CASCADE, related_name="measurements")
-    test = models.CharField(max_length=64, help_text="what is measured: tcp.rr/host-host/ipv4")
+    test = models.CharField(max_length=64, help_text="name of the test: tcp.rr/host-host/ipv4")
     tool = models.CharField(max_length=24)
-    metric = models.CharField(max_length=32, help_text="the metric of its samples that comparisons are about")
-    command = models.TextField(help_text="the exact command line, as a shell would take it")
+    metric = models.CharField(max_length=32, help_text="the compared metric of its samples")
+    command = models.TextField(help_text="the exact command line, in shell syntax")
     pinning = models.JSONField(default=dict, help_text="CPUs of both ends: {'client': '0', 'server': '1'}")
     state = models.CharField(max_length=8, choices=MeasurementState)
-    reason = models.TextField(blank=True, help_text="why it failed or is void")
-    environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: controller_load")
-    gauges = models.JSONField(default=list, blank=True, help_text="of each sample, by index, what the host measured")
+    reason = models.TextField(blank=True, help_text="reason if it failed or is void")
+    environment = models.JSONField(default=dict, blank=True, help_text="possible disturbance: controller_load")
+    gauges = models.JSONField(default=list, blank=True, help_text="gauges of the host for each sample, by index")
     interim = models.JSONField(
         default=list, blank=True, db_default=[],
-        help_text="of each sample, by index, its throughput as the tool told it meanwhile: [[seconds, bits/s], …]",
+        help_text="reported throughput within each sample, by index: [[seconds, bits/s], …]",
     )  # fmt: skip
-    voids = models.PositiveIntegerField(default=0, help_text="how many of its samples are void")
+    voids = models.PositiveIntegerField(default=0, help_text="number of void samples")
     started = models.DateTimeField()
     seconds = models.FloatField(help_text="wall-clock time of all samples together")
 
@@ -107,7 +107,7 @@ class Direction(models.TextChoices):
 
 class SampleQuerySet(models.QuerySet["Sample"]):
     def primary(self) -> "SampleQuerySet":
-        """Only the metric that its measurement is about; the tools deliver others beside it, such as latencies."""
+        """Primary samples: of the measurement's own metric; tools report others with it, such as latencies."""
         return self.filter(metric=F("measurement__metric"))
 
     def counted(self) -> "SampleQuerySet":
@@ -124,19 +124,19 @@ class SampleQuerySet(models.QuerySet["Sample"]):
 
 
 class Sample(models.Model):
-    """One number that a tool delivered."""
+    """One number of a tool's output."""
 
-    # Without an index of its own: that of `sample_once` begins with it.
+    # No separate index, because that of `sample_once` begins with it.
     measurement = models.ForeignKey(Measurement, models.CASCADE, related_name="samples", db_index=False)
-    index = models.PositiveIntegerField(help_text="place within the measurement, from 0, warm-up included")
+    index = models.PositiveIntegerField(help_text="index within the measurement, from 0, with warm-up")
     metric = models.CharField(max_length=32)
     value = models.FloatField()
     unit = models.CharField(max_length=24)
     direction = models.CharField(max_length=8, choices=Direction)
-    discarded = models.BooleanField(default=False, help_text="warm-up: kept and shown, but in no statistics")
-    seconds = models.FloatField(help_text="wall-clock time the tool ran")
+    discarded = models.BooleanField(default=False, help_text="warm-up: shown, but not in statistics")
+    seconds = models.FloatField(help_text="wall-clock time of the tool")
     void = models.TextField(
-        default="", db_default="", blank=True, help_text="which validity gate fired, and why: in no statistics then"
+        default="", db_default="", blank=True, help_text="reason if a validity gate fired; then not in statistics"
     )
 
     objects = SampleQuerySet.as_manager()
@@ -146,7 +146,7 @@ class Sample(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["measurement", "index", "metric"], name="sample_once"),
             models.CheckConstraint(condition=Q(direction__in=Direction.values), name="sample_direction_known"),
-            # A tool that reports nothing is a failed measurement, so NaN and infinity never get here.
+            # A tool without a result is a failed measurement, so NaN and infinity never get here.
             models.CheckConstraint(
                 condition=Q(value__gt=float("-inf")) & Q(value__lt=float("inf")), name="sample_is_finite"
             ),
@@ -157,19 +157,20 @@ class Sample(models.Model):
 
 
 class Summary(models.Model):
-    """The counted samples of one test on one variant of a run as a few numbers, for lists and timelines.
+    """A summary of the counted samples of one test on one variant of a run, for lists and timelines.
 
-    Derived from the samples (perfweb.runs.summaries) when a run ends, and to be made anew at any time.  What a timeline
-    filters and sorts by is repeated here, so that its cost does not grow with the number of samples or of other tests.
-    So is what the run says about the variant against its baseline, among all its tests, and which statistics said it.
+    Derived from the samples (perfweb.runs.summaries) when a run ends, and can be computed again at any time. The
+    columns of a timeline's filters and order are repeated here, so that its cost does not grow with the number of
+    samples or of other tests. So are the run's verdict on the variant against its baseline, and the version of the
+    statistics.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="summaries")
     variant = models.ForeignKey(Variant, models.CASCADE, related_name="summaries")
     test = models.CharField(max_length=64)
-    series = models.CharField(max_length=180, help_text="testbed/plan/variant: what may be drawn as one line")
-    at = models.DateTimeField(help_text="time of the commit that was built, or of the run where there is none")
-    revision = models.CharField(max_length=80, blank=True, help_text="of the build")
+    series = models.CharField(max_length=180, help_text="testbed/plan/variant: a line of a timeline")
+    at = models.DateTimeField(help_text="time of the built commit, or of the run without one")
+    revision = models.CharField(max_length=80, blank=True, help_text="revision of the build")
     environment = models.CharField(max_length=32, blank=True, help_text="digest of the facts about the run's hosts")
     unit = models.CharField(max_length=24)
     direction = models.CharField(max_length=8, choices=Direction)
@@ -178,12 +179,14 @@ class Summary(models.Model):
     deviation = models.FloatField(null=True, help_text="sample standard deviation; empty for a single sample")
     minimum = models.FloatField()
     maximum = models.FloatField()
-    boots_differ = models.BooleanField(default=False, help_text="by more than the samples within them scatter")
+    boots_differ = models.BooleanField(
+        default=False, help_text=("whether boots differ by more than their samples scatter")
+    )
     verdict = models.CharField(max_length=16, blank=True, help_text="empty for the baseline itself")
-    change = models.FloatField(null=True, help_text="from the baseline, in percent; empty where there is no interval")
+    change = models.FloatField(null=True, help_text="change from the baseline in percent; empty without an interval")
     change_low = models.FloatField(null=True)
     change_high = models.FloatField(null=True)
-    rules = models.CharField(max_length=16, blank=True, help_text="digest of the statistics that judged")
+    rules = models.CharField(max_length=16, blank=True, help_text="digest of the statistics' version")
 
     class Meta:
         ordering = ["run_id", "variant_id", "test"]
@@ -206,22 +209,24 @@ class Summary(models.Model):
 class Calibration(models.Model):
     """The result of an A/A run for one test on its testbed.
 
-    Derived from the samples (perfweb.runs.calibration) when the run ends, and to be made anew at any time. Deviations
-    are in percent of the mean; `alarms` has for each rule of perfweb.stats.design.falsealarms the share of
+    Derived from the samples (perfweb.runs.calibration) when the run ends, and can be computed again at any time.
+    Deviations are in percent of the mean; `alarms` has for each rule of perfweb.stats.design.falsealarms the share of
     `comparisons` in which it reported a difference, and the width of its intervals to either side in percent.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="calibrations")
     test = models.CharField(max_length=64)
-    boots = models.PositiveIntegerField(help_text="of all variants that are the same")
-    samples = models.PositiveIntegerField(help_text="on all boots together")
-    boot_deviation = models.FloatField(help_text="between boots, beyond what the samples explain")
-    layout_deviation = models.FloatField(null=True, help_text="between layouts of the same code, where boots had some")
+    boots = models.PositiveIntegerField(help_text="number of samples of all equal variants")
+    samples = models.PositiveIntegerField(help_text="deviation on all boots together")
+    boot_deviation = models.FloatField(help_text="between boots, without that of the samples")
+    layout_deviation = models.FloatField(
+        null=True, help_text=("between layouts of the same code, if there were several")
+    )
     sample_deviation = models.FloatField(help_text="between the samples of a boot")
-    boot_seconds = models.FloatField(help_text="what a boot takes beside its samples")
-    confidence = models.FloatField(help_text="percent, at which the rules told differences")
-    comparisons = models.PositiveIntegerField(help_text="experiments of which the rates of false alarms are")
-    disjoint = models.PositiveIntegerField(help_text="so many experiments have no boot in common")
+    boot_seconds = models.FloatField(help_text="seconds of a boot besides its samples")
+    confidence = models.FloatField(help_text="confidence of the rules in percent")
+    comparisons = models.PositiveIntegerField(help_text="number of experiments for the false positive rates")
+    disjoint = models.PositiveIntegerField(help_text="number of experiments without common boots")
     blocks = models.PositiveIntegerField(help_text="boots of each side in an experiment")
     alarms = models.JSONField(default=dict, help_text="{rule: {'share': 0.05, 'width': 1.2}}")
 
@@ -246,14 +251,14 @@ class ArtefactKind(models.TextChoices):
 
 
 class Artefact(models.Model):
-    """A text that a run left behind, byte for byte.
+    """A text of a run, byte for byte.
 
     Stored in the database: it then appears in the same transaction as the row it belongs to, web server and worker
     need no common file system, and one backup has everything.  Texts are small (PostgreSQL compresses them); queries
     that do not show them should `defer("content")`.
     """
 
-    CONTENT_TYPE = "text/plain; charset=utf-8"  # whatever a tool prints, a browser never interprets it
+    CONTENT_TYPE = "text/plain; charset=utf-8"  # a browser must never interpret the output of a tool
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="artefacts")
     boot = models.ForeignKey(Boot, models.CASCADE, null=True, blank=True, related_name="artefacts")

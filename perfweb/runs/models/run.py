@@ -13,12 +13,12 @@ from perfweb.lab.models import Lease, Role, Testbed
 
 
 def trigrams(field: str, name: str, **options: Any) -> GinIndex:
-    """An index with which `icontains` finds parts of a text."""
+    """A trigram index, with which `icontains` finds parts of a text."""
     return GinIndex(OpClass(Upper(field), name="gin_trgm_ops"), name=name, **options)
 
 
 class Plan(models.Model):
-    """One text of a plan.  Plans are never changed: another text is another plan, so a run always shows what it ran."""
+    """One text of a plan. Plans never change: another text is another plan, so a run always shows its own."""
 
     name = models.SlugField(max_length=64)
     title = models.CharField(max_length=200)
@@ -49,7 +49,7 @@ class RunState(models.TextChoices):
 
 
 FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED})
-"""States in which nothing works on a run; an interrupted or failed one can be queued again."""
+"""Final states; an interrupted or failed run can be queued again."""
 OPEN_STATES = frozenset(RunState) - FINAL_STATES
 
 
@@ -61,11 +61,11 @@ class ImportQuerySet(models.QuerySet["Import"]):
 
 
 class Import(models.Model):
-    """Files with results from elsewhere, read once; the runs made of them say where they come from."""
+    """Files with results from elsewhere, read once; their runs refer to them."""
 
-    format = models.CharField(max_length=24, help_text="what read them: csv, netperf …")
-    origin = models.TextField(help_text="where the results come from and who made them, for people")
-    options = models.JSONField(default=dict, help_text="how the files were read: another reading is another import")
+    format = models.CharField(max_length=24, help_text="format: csv, netperf …")
+    origin = models.TextField(help_text="comment about the origin of the results")
+    options = models.JSONField(default=dict, help_text="options of reading: other options make another import")
     sha256 = models.CharField(max_length=64, help_text="of the file, or of the sums and names of several")
     reading = models.CharField(max_length=64, help_text="SHA-256 of the options")
     imported_by = models.CharField(max_length=150, blank=True)
@@ -95,10 +95,10 @@ class Run(models.Model):
     testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="runs")
     lease = models.ForeignKey(Lease, models.SET_NULL, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=16, choices=RunState, default=RunState.QUEUED)
-    reason = models.TextField(blank=True, help_text="why the run is in this state, where that needs saying")
-    seed = models.PositiveIntegerField(default=0, help_text="of the random order, so that anybody can repeat it")
+    reason = models.TextField(blank=True, help_text="reason of the state, if it needs one")
+    seed = models.PositiveIntegerField(default=0, help_text="seed of the random order, by which a user can repeat it")
     requested_by = models.CharField(max_length=150, blank=True)
-    priority = models.SmallIntegerField(choices=Priority, default=Priority.NORMAL, help_text="while it waits")
+    priority = models.SmallIntegerField(choices=Priority, default=Priority.NORMAL, help_text="priority in the queue")
     imported = models.ForeignKey(Import, models.PROTECT, null=True, blank=True, related_name="runs")
     cancel_requested = models.BooleanField(default=False)
     created = models.DateTimeField(auto_now_add=True)
@@ -127,7 +127,7 @@ class Run(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing works on the run any more."""
+        """Whether the run has ended."""
         return self.state in FINAL_STATES
 
 
@@ -148,11 +148,11 @@ class RunTransition(models.Model):
 
 
 class Loss(models.Model):
-    """A worker that died with a run in its hands.  What a run was at when it lost two of them is not tried again."""
+    """A worker that died during a run. A step at which a run lost two workers is not tried again."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="losses")
     lease = models.OneToOneField(Lease, models.CASCADE, related_name="+")
-    step = models.CharField(max_length=24, help_text="state of the run, or 'boot 3' by its place in the order")
+    step = models.CharField(max_length=24, help_text="state of the run, or 'boot 3' by its position")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -171,11 +171,11 @@ class Target(models.TextChoices):
 
 
 class Variant(models.Model):
-    """One of the things a run compares: a target, how it is built, and the tunables it boots with."""
+    """A variant that a run compares: a target, its build, and its tunables."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="variants")
     name = models.SlugField(max_length=64)
-    position = models.PositiveSmallIntegerField(help_text="place in the plan, from 0")
+    position = models.PositiveSmallIntegerField(help_text="position in the plan, from 0")
     baseline = models.BooleanField(default=False)
     target = models.CharField(max_length=8, choices=Target)
     build_options = models.JSONField(default=list, blank=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What can be done to a run or a testbed on its pages. They ask who is there, which the page of the run does not."""
+"""Actions on a run or a testbed. These pages depend on the user, unlike the page of the run."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -16,7 +16,7 @@ from perfweb.runs.models import Run
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.CANCEL_OWN)
 def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Ask whether to end a run, and end it."""
+    """Confirm and end a run."""
     actor = on_page(request)
     if request.method != "POST":
         return _asked(request, _cancellable(number, actor))
@@ -30,7 +30,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.MAINTAIN_TESTBED)
 def service(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Ask whether to take a testbed out of service or to put it back, and do so."""
+    """Confirm and take a testbed out of service or put it back."""
     try:
         testbed = services.find_testbed(name)
     except services.RunError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Progress of a run as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
-The id of an event is its id in the run's stream; a browser that lost the connection sends it back as Last-Event-ID and
-misses nothing.
+The id of an event is its id in the run's stream. A browser that lost the connection sends it back as Last-Event-ID and
+gets all later events.
 """
 
 import json
@@ -29,7 +29,7 @@ async def events(request: HttpRequest, number: int) -> HttpResponseBase:
     """GET /runs/<number>/events: all events after Last-Event-ID, then new ones until the run is over.
 
     With `?once` it ends after the first ones, for pages that poll because the server has too many streams
-    (perfweb/serving/connections.py): an EventSource comes again by itself.
+    (perfweb/serving/connections.py): an EventSource reconnects by itself.
     """
     last_id = request.headers.get("Last-Event-ID", progress.FIRST)
     if _STREAM_ID.fullmatch(last_id) is None:
@@ -47,12 +47,14 @@ async def events(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 async def _state(number: int) -> str | None:
-    """Query the state of a run in a thread of the loop, because that of the first viewer ends with its request."""
+    """Query the state of a run in a thread of the loop, because the thread of the first viewer ends with its
+    request.
+    """
     return await sync_to_async(_state_now, thread_sensitive=False)(number)
 
 
 def _state_now(number: int) -> str | None:
-    """The state of a run; the connection is closed, for a stream may last hours and PostgreSQL has few."""
+    """Return the state of a run, and close the connection, because a stream may last hours and PostgreSQL has few."""
     try:
         return Run.objects.filter(number=number).values_list("state", flat=True).first()
     finally:
@@ -60,11 +62,11 @@ def _state_now(number: int) -> str | None:
 
 
 async def _stream(number: int, state: str | None, position: Position, *, once: bool) -> AsyncIterator[str]:
-    """Ends with the event `over`, after which a client need not come again."""
+    """End with the event `over`, after which a client must not reconnect."""
     yield f"retry: {POLL_MILLISECONDS if once else RETRY_MILLISECONDS}\n\n"
     async with Broadcast.joined(number, state, _state) as broadcast:
         while not broadcast.ended and not (once and broadcast.complete):
-            seen = broadcast.changes  # before the look: what comes while the text is sent is not missed
+            seen = broadcast.changes  # before the read, so that events during the sending are not missed
             position, text = broadcast.after(position)
             yield text or ": still here\n\n"
             await broadcast.change(seen)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from perfweb.stats.design.power import detectable
 
 FEWEST_BOOTS = 2
-"""Of each variant; fewer have no verdict (perfweb.stats.comparison.MINIMUM_BOOTS)."""
+"""Min boots of each variant; fewer have no verdict (perfweb.stats.comparison.MINIMUM_BOOTS)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +21,20 @@ class Noise:
     samples: float
 
     def of_mean(self, samples: int) -> float:
-        """Return the standard deviation of the mean of a boot with so many samples."""
+        """Return the standard deviation of the mean of a boot with that many samples."""
         return math.sqrt(self.boots**2 + self.samples**2 / samples)
 
     def visible(self, boots: int, samples: int, confidence: float) -> float:
-        """Return the smallest change, in percent, that so many boots of each variant show four times out of five, with
-        so many samples on each: power.detectable() of the means of boots.
+        """Return the smallest change, in percent, that this many boots of each variant, with this many samples on each,
+        detect with a power of 80 %: power.detectable() of the means of boots.
         """
         return detectable(self.of_mean(samples), boots, boots, confidence)
 
     def samples_per_boot(self, boot_seconds: float, sample_seconds: float) -> float:
-        """Return how many samples on each boot make the variance of a variant's mean least in a given time.
+        """Return the number of samples on each boot that minimises the variance of a variant's mean in a given time.
 
         sqrt(cost of a boot / cost of a sample * variance of samples / variance of boots): the optimum of two-stage
-        sampling (Cochran 1977, "Sampling Techniques", section 10.6). Infinite where boots do not differ.
+        sampling (Cochran 1977, "Sampling Techniques", section 10.6). Infinite if boots do not differ.
         """
         if self.boots == 0:
             return math.inf
@@ -43,7 +43,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """So many boots of each variant, with so many samples of each test on each."""
+    """Numbers of boots of each variant, and of samples of each test on each boot."""
 
     boots: int
     samples: int
@@ -56,10 +56,10 @@ def allocate(
     confidence: float,
     most: Design,
 ) -> Design | None:
-    """Return the design that shows the smallest changes within a budget, None where two boots do not fit.
+    """Return the design that detects the smallest changes within a budget, None if two boots do not fit.
 
-    `seconds(samples)` is what one boot of every variant takes with so many samples of each test; `budget` has the same
-    unit. Of several tests, whose boots are common, the geometric mean of the smallest visible changes decides. All
+    `seconds(samples)` is the time of one boot of every variant with that many samples of each test; `budget` has the
+    same unit. Several tests share their boots; then the geometric mean of the smallest detectable changes decides. All
     numbers of samples are tried, so that warm-up and the few degrees of freedom of few boots count, too; with many
     boots it is Noise.samples_per_boot().
     """

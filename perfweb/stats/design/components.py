@@ -34,16 +34,16 @@ def variance_components(
 ) -> list[Component]:
     """Split the variance of samples among nested random factors and the samples themselves.
 
-    `fixed` names the group of each sample whose mean may be anything (its variant). `factors` gives the unit of each
+    `fixed` is the group of each sample whose mean is a free parameter (its variant). `factors` gives the unit of each
     sample at each level, outermost first, for example {"layouts": ..., "boots": ...}: a unit's name needs to be unique
-    only within the unit that holds it. Numbers may be unequal. The last component, "samples", is what is left.
+    only within the unit that contains it. Numbers may be unequal. The last component, "samples", is the rest.
 
     Mean squares are equated to their expectations (Searle, Casella and McCulloch 1992, "Variance Components", chapter
     5), whose coefficients come from Hartley's synthesis (1967, "Expectations, variances and covariances of ANOVA mean
     squares by synthesis", Biometrics 23). A negative estimate is zero, and its mean square is pooled with the next; for
     balanced data that is the REML estimate (there, chapter 4). Samples need not be normal.
 
-    Raises ValueError for lists of different lengths or a factor without two units in any of the units that hold it.
+    Raises ValueError for lists of different lengths or a factor without two units in any of the units that contain it.
     """
     values = checked(samples)
     if any(len(labels) != len(values) for labels in (fixed, *factors.values())):
@@ -89,7 +89,7 @@ def _mean_squares(values: Array, nested: Sequence[NDArray[np.intp]], freedom: Se
 
 
 def _expectation(nested: Sequence[NDArray[np.intp]], freedom: Sequence[int], level: NDArray[np.intp]) -> Array:
-    """Return how much of the variance of a level each mean square holds: the sum over its units' indicators."""
+    """Return the coefficient of a level's variance in each mean square: the sum over its units' indicators."""
     total: Array = np.zeros(len(freedom))
     for unit in np.unique(level):
         total += _mean_squares((level == unit).astype(np.float64), nested, freedom)
@@ -97,7 +97,7 @@ def _expectation(nested: Sequence[NDArray[np.intp]], freedom: Sequence[int], lev
 
 
 def _solve(expected: Array, squares: Array, freedom: Sequence[int]) -> list[float]:
-    """Equate mean squares to their expectations; a source whose variance comes out negative has none.
+    """Equate mean squares to their expectations; a negative variance is set to zero.
 
     Its mean square then estimates the same as the next inner one, and both are pooled.
     """

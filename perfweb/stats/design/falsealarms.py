@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The false positive rate of rules (A/A), by experiments of recorded boots.
 
-Boots of two variants that are alike followed each other in blocks of one each. An experiment is some blocks in a row,
-as a run measures them; in each block either boot may as well have been the other variant's. All such exchanges of all
-rows of blocks are tried (Fisher 1935, "The Design of Experiments": the design's own randomisation), which keeps
-whatever drift there was. Experiments that have blocks in common depend on each other: a rate over all of them is less
-certain than one over so many independent ones.
+Boots of two equal variants alternate in blocks of one each. An experiment is some consecutive blocks, as in a run; in
+each block either boot might have been the other variant's. All such exchanges of all rows of blocks are tried (Fisher
+1935, "The Design of Experiments": the design's own randomisation), which keeps any drift. Experiments with common
+blocks depend on each other: a rate over all of them is less certain than one over as many independent ones.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Rule = Callable[[Sequence[Block], float], Change | None]
 """The change from the first boots of blocks to the second with an interval of that coverage, between 0 and 1."""
 
 VERDICT = "boots, or samples where boots are alike"
-"""The rule that perfweb.stats.comparison decides by."""
+"""The rule of perfweb.stats.comparison."""
 
 
 def _sides(blocks: Sequence[Block]) -> tuple[list[Boot], list[Boot]]:
@@ -42,7 +41,7 @@ def _boot_means(blocks: Sequence[Block]) -> list[tuple[float, float]]:
 
 
 def _by_samples(blocks: Sequence[Block], coverage: float) -> Change | None:
-    """Take all samples for independent, as most benchmarks do."""
+    """The rule that treats all samples as independent, as most benchmarks do."""
     a, b = ([value for boot in side for value in boot] for side in _sides(blocks))
     shift, base = welch(a, b, 100 * coverage), float(np.mean(a))
     return Change(*(100 * bound / base for bound in (shift.estimate, shift.low, shift.high)))
@@ -88,7 +87,7 @@ class Alarms:
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
-    """The results of rules in experiments of `blocks` blocks each, of which only `disjoint` share none."""
+    """The results of rules in experiments of `blocks` blocks each, of which `disjoint` have no common block."""
 
     comparisons: int
     disjoint: int
@@ -99,7 +98,7 @@ class Experiments:
 def false_alarms(recorded: Sequence[Block], confidence: float) -> Experiments | None:
     """Return how often each of RULES reports a difference at `confidence` percent; None with fewer than BLOCKS blocks.
 
-    `recorded` are boots of variants that are the same, block by block in their order, with positive samples.
+    `recorded` are boots of equal variants, block by block in their order, with positive samples.
     """
     if len(recorded) < BLOCKS:
         return None
@@ -109,7 +108,7 @@ def false_alarms(recorded: Sequence[Block], confidence: float) -> Experiments | 
 
 
 def _experiments(recorded: Sequence[Block]) -> Iterator[list[Block]]:
-    """All exchanges of all rows of blocks; to exchange all blocks of a row changes nothing but the sign."""
+    """All exchanges of all rows of blocks; an exchange of all blocks of a row only changes the sign."""
     for first in range(len(recorded) - BLOCKS + 1):
         row = recorded[first : first + BLOCKS]
         for turned in itertools.product((False, True), repeat=BLOCKS - 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Power: what a number of observations can detect, and the number that detects a change."""
+"""Power: the change that a number of observations can detect, and the number that detects a change."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import Callable
 from scipy import special
 
 POWER = 0.8
-"""Chance with which what is there is to be found, the convention since Cohen (1988)."""
+"""Probability of detecting an existing change: the convention since Cohen (1988)."""
 
 MOST = 100_000
-"""Number of observations beyond which the answer is that measuring more will not help."""
+"""Number of observations above which more measurements do not help."""
 
 
 def detectable(deviation: float, n_a: int, n_b: int, confidence: float) -> float:
     """Return the smallest true difference of two means that Student's t proves with probability POWER.
 
     (t of the confidence + t of the power) times the standard error of the difference: Bloom 1995, "Minimum detectable
-    effects", Evaluation Review 19(5). `deviation` is the standard deviation within both sets, whose unit the answer
-    has; `confidence` is in percent.
+    effects", Evaluation Review 19(5). `deviation` is the standard deviation within both sets, in the unit of the
+    result; `confidence` is in percent.
     """
     freedom = n_a + n_b - 2
     t = special.stdtrit(freedom, 0.5 + confidence / 200) + special.stdtrit(freedom, POWER)
@@ -28,7 +28,7 @@ def detectable(deviation: float, n_a: int, n_b: int, confidence: float) -> float
 
 
 def power_of_t(difference: float, deviation: float, n: int, confidence: float) -> float:
-    """Return the chance that Student's two-sided t proves a true difference, with `n` observations on each side.
+    """Return the probability that Student's two-sided t proves a true difference, with `n` observations on each side.
 
     The noncentral t distribution (Cohen 1988, "Statistical Power Analysis", chapter 2; R's power.t.test with
     strict=TRUE). `difference` and `deviation` have the same unit; `confidence` is in percent.
@@ -39,7 +39,7 @@ def power_of_t(difference: float, deviation: float, n: int, confidence: float) -
 
 
 def power_of_equivalence(margin: float, deviation: float, n: int, confidence: float) -> float:
-    """Return the chance that two one-sided t tests prove equivalence within `margin` of two equal means.
+    """Return the probability that two one-sided t tests prove equivalence within `margin` of two equal means.
 
     Schuirmann 1987, "A comparison of the two one-sided tests procedure", J. Pharmacokinetics and Biopharmaceutics 15,
     with the estimated standard error treated as the true one. `n` observations on each side; `margin` and `deviation`
@@ -53,10 +53,11 @@ def power_of_equivalence(margin: float, deviation: float, n: int, confidence: fl
 
 
 def needed_to_decide(margin: float, deviation: float, confidence: float) -> int | None:
-    """Return how many observations on each side decide about `margin` with probability POWER, None beyond MOST.
+    """Return the number of observations on each side that decides about `margin` with probability POWER, None above
+    MOST.
 
     That many prove equivalence within the margin when there is no difference, and a difference when it is as large as
-    the margin. One that lies between may stay undecided. Units as in power_of_equivalence().
+    the margin. A difference between these may stay undecided. Units as in power_of_equivalence().
     """
 
     def enough(n: int) -> bool:
@@ -69,7 +70,7 @@ def needed_to_decide(margin: float, deviation: float, confidence: float) -> int 
 
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest number from 2 that is enough, None when it is beyond MOST; more is enough as well."""
+    """Return the smallest sufficient number from 2 on, None above MOST; every larger number is sufficient, too."""
     high = 2
     while not enough(high):
         if high > MOST:

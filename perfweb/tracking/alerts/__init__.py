@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Alerts: confirmation, explanation, bisection, notification, and how many were right."""
+"""Alerts: confirmation, explanation, bisection, notification, and their track record."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The result of a check: a run that measured two commits boot by boot in turn, so that nothing but the commits
-differs.
+"""The result of a check: a run that measured two commits alternately, boot by boot, so that they differ in nothing
+else.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from perfweb.verdicts.numbers import percent
 from perfweb.verdicts.wording import change_words
 
 FIRST, LATER = 95.0, 99.0
-"""Confidence in percent of the first look at a suspicion, and of those that follow an undecided one: all looks together
-see what is not there in seven cases of a hundred at most (Bonferroni).
+"""Confidence in percent of the first check of a suspicion, and of those after an undecided one: all checks together
+have at most seven false positives in a hundred cases (Bonferroni).
 """
 MOST_LOOKS = 3
-"""Runs that measure a suspicion, each with twice the boots of the one before, until it counts as refuted."""
+"""Max runs that measure a suspicion, each with twice the boots of the one before, until it counts as refuted."""
 
 
 def compared(runs: Sequence[Run], movements: Sequence[Movement], confidence: float = FIRST) -> list[Comparison]:
-    """How the commit of checks differs from that before it, for each movement, all their boots taken together: two
-    queries.  Verdicts count how many tests there are.
+    """Compare the commit of checks with the one before it, for each movement, over all their boots: two queries.
+    Verdicts take the number of tests into account.
     """
     variants = Variant.objects.filter(run__in=runs)
     sets: dict[tuple[str, str], list[SampleSet]] = {}
@@ -45,16 +45,16 @@ def _judged(sets: Mapping[tuple[str, str], Sequence[SampleSet]], movement: Movem
 
 
 def change_of(comparison: Comparison) -> Change | None:
-    """The change in percent with its interval, None where there is not enough for one."""
+    """The change in percent with its interval, None if there is not enough data for one."""
     return comparison.effect.interval if comparison.effect else None
 
 
 @transaction.atomic
 def confirm(alert: Alert, runs: Sequence[Run], *, last: bool) -> Alert:
-    """Take down what runs say about what was suspected.
+    """Store the results of runs for an alert's movements.
 
-    The alert is confirmed if any of it was seen again.  It is refuted if none was and the intervals leave out what was
-    suspected, or if this was the last look.  Else it stays as it is, for another look.
+    The alert is confirmed if any movement was seen again. It is refuted if none was and the intervals exclude the
+    suspected changes, or if this was the last check. Otherwise it stays as it is, for another check.
     """
     movements = list(alert.movements.all())
     looks = compared(runs, movements, FIRST if len(runs) == 1 else LATER)
@@ -81,13 +81,13 @@ def _take_down(movement: Movement, change: Change | None, threshold: float) -> N
 
 
 def _may_be(movement: Movement) -> bool:
-    """Whether what was measured proves neither a change nor that what was suspected is not there."""
+    """Whether the check proves neither a change nor that the suspected one does not exist."""
     change = movement.change
     return change is None or (not change.leaves_out_zero and change.low <= movement.suspected <= change.high)
 
 
 def in_words(movement: Movement) -> str:
-    """A movement in a line of text."""
+    """Describe a movement in a line of text."""
     if movement.change is None:
         told = f"{percent(movement.suspected, signed=True)} in its series, not measured again"
     else:

@@ -47,8 +47,8 @@ class Explanation:
 
 
 def explain(alert: Alert, checks: Sequence[Check], movements: Sequence[Movement]) -> Explanation | None:
-    """Put both sides of an alert's clearest movement side by side: the commit that is blamed, or else the last one of
-    the range, and the one before the change.  None until a run has measured both: five queries.
+    """Compare both sides of an alert's clearest movement: the culprit, or else the last commit of the range, and the
+    one before the change. None until a run has measured both: five queries.
     """
     blamed = alert.culprit_id or alert.until_id
     runs = [check.run for check in checks if check.commit_id == blamed and check.run.state == RunState.DONE]
@@ -66,7 +66,7 @@ def explain(alert: Alert, checks: Sequence[Check], movements: Sequence[Movement]
 
 
 def _costs(before: Side, after: Side) -> list[CostRow]:
-    """Exact costs that differ; one whose samples differ within a side would be no exact one, and is not shown."""
+    """Return the exact costs that differ; a cost whose samples differ within a side is not exact, and is left out."""
     found = []
     for test in sorted(set(before.sets) & set(after.sets)):
         values = [sorted(set(side.sets[test].values)) for side in (before, after)]

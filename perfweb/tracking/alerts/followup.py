@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Following up an alert: is the change seen again, and which commit made it?
+"""Follow-up of an alert: confirmation of the change, and bisection of its commits.
 
-First the commits on both sides of the range are measured in turn, in one run. A confirmed change is reported and
-bisected: each step measures the most informative commit in turn with the last one before the change, so that a drift of
-the machine has no part in it, and every result moves the probabilities of all commits (perfweb.stats.bisection).
+First the commits on both sides of the range are measured alternately in one run. A confirmed change is reported and
+bisected: each step measures the most informative commit alternately with the last one before the change, so that a
+drift of the machine has no effect, and every result updates the probabilities of all commits (perfweb.stats.bisection).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from perfweb.verdicts.wording import change_words
 
 FOLLOW_UP = faults.Task("follow up an alert", "it is tried again; read the messenger's log")
 ENOUGH = 0.95
-"""Probability with which a commit is named."""
+"""Probability above which a commit is named as the culprit."""
 
 
 def pursue(branch: TrackedBranch) -> bool:
-    """Do the next step of the oldest alerts that are not concluded, up to a run; return whether one was queued.
+    """Do the next step of the oldest alerts that are not concluded, until a run is queued; return whether one was.
 
-    An alert whose step fails does not keep the others, nor the branch, from being followed up.
+    An alert whose step fails does not stop the follow-up of others, nor that of the branch.
     """
     waiting = branch.alerts.filter(conclusion="").exclude(state=AlertState.REFUTED).order_by("number")
     queued: list[Alert] = []
@@ -63,7 +63,7 @@ def _confirm(alert: Alert) -> bool:
     in_vain = measuring.gave_up([run for run in runs if run not in done])
     if in_vain and not done:
         return _conclude(alert, f"It could not be measured again: {runs[-1].reason or runs[-1].get_state_display()}")
-    with transaction.atomic():  # what was left open is written down once, with the run that will decide
+    with transaction.atomic():  # an undecided result is stored once, with the run that will decide
         if done:
             alert = confirm(alert, done, last=in_vain)
         if alert.state == AlertState.NEW:
@@ -105,8 +105,8 @@ def _checks(alert: Alert, commit: TrackedCommit) -> Iterable[Check]:
 
 
 def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -> list[Observation]:
-    """The result of each run for a commit against the last one before the change, on the scale of logarithms: there an
-    interval of 95 % is 1.96 standard errors to both sides.
+    """Return the result of each run for a commit against the last one before the change, as logarithms: an interval of
+    95 % is 1.96 standard errors to both sides.
     """
     runs = [check.run for check in _checks(alert, commit) if check.run.state == RunState.DONE]
     found = []
@@ -117,7 +117,7 @@ def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -
 
 
 def _spent(alert: Alert) -> timedelta:
-    """The machine time of an alert's runs."""
+    """Return the testbed time of an alert's runs."""
     runs = (check.run for check in alert.checks.select_related("run"))
     return sum((run.ended - run.started for run in runs if run.ended and run.started), timedelta())
 
@@ -130,7 +130,7 @@ def _conclusion(
     skipped: Sequence[int],
     spent: timedelta,
 ) -> str:
-    """What bisection ended with, in words: one commit, or those that are left and why."""
+    """Return the result of bisection in words: one commit, or the remaining ones with the reason."""
     size = f"{change_words(lead.change)} in {lead.test} on {lead.variant}"
     took = f"{round(spent.total_seconds() / 60)} min of machine time"
     if found.probability >= ENOUGH:
@@ -147,7 +147,7 @@ def _conclusion(
 
 
 def _conclude(alert: Alert, text: str, commits: Sequence[TrackedCommit] = (), found: Bisection | None = None) -> bool:
-    """Record the conclusion of an alert; notify the recipients of the change."""
+    """Store the conclusion of an alert; notify the recipients of the change."""
     alert.conclusion = plain(text)
     if found is not None:
         alert.probability = found.probability

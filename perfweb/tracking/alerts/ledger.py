@@ -13,8 +13,8 @@ from perfweb.tracking.models import Alert, AlertState
 
 @dataclass(frozen=True)
 class Ledger:
-    """Counts of alerts: suspicions that no run confirmed; and of the alerts sent, the ones judged real, not
-    real, or not judged.
+    """Counts of alerts: suspicions that no run confirmed, and sent alerts that were judged real, not real, or not
+    judged.
     """
 
     refuted: int

@@ -45,7 +45,7 @@ def notify(alert: Alert) -> None:
 
 
 def issue(alert: Alert) -> None:
-    """Have the one issue of a confirmed change say what is known now: made, edited, and closed when people are done."""
+    """Update the one issue of a confirmed change: created, edited, and closed with its alert."""
     project = project_of(alert.branch.mirror)
     if not alert.branch.issues or project is None or alert.state in {AlertState.NEW, AlertState.REFUTED}:
         return
@@ -57,7 +57,7 @@ def issue(alert: Alert) -> None:
 
 
 def issue_of(alert: Alert) -> tuple[str, str] | None:
-    """The name and the address of the issue that was made of an alert, None if there is none yet."""
+    """Return the name and the address of an alert's issue, None if there is none yet."""
     project = project_of(alert.branch.mirror)
     if project is None:
         return None
@@ -69,12 +69,12 @@ def issue_of(alert: Alert) -> tuple[str, str] | None:
 
 
 def project_of(mirror: Mirror | None) -> Project | None:
-    """The project on a forge that a repository is of."""
+    """Return the project on a forge of a repository."""
     return Project.named(mirror.name) if mirror else None
 
 
 def issue_text(alert: Alert) -> str:
-    """An issue in Markdown; what others have written stands in code."""
+    """Return the issue in Markdown; untrusted text is in code."""
     rows = [
         [code(movement.test), code(movement.variant), change_words(movement.change),
          "faster" if movement.better else "slower"]
@@ -94,7 +94,7 @@ def issue_text(alert: Alert) -> str:
 
 
 def _where(alert: Alert) -> str:
-    """The commit that made it, or between which ones it is."""
+    """Return the culprit, or the range of commits."""
     if alert.culprit:
         likely = f" (probability {alert.probability:.2f})" if alert.probability is not None else ""
         return f"Since {alert.culprit.sha}{likely}: {code(alert.culprit.subject)}"
@@ -103,19 +103,19 @@ def _where(alert: Alert) -> str:
 
 
 def _turn(alert: Alert) -> str:
-    """An issue is closed with its alert, and opened again with it; else it is left as people have it."""
+    """Return whether an issue is open: it is closed and opened with its alert; else it stays as users left it."""
     if alert.state not in states.OPEN:
         return "closed"
     return "open" if alert.steps.filter(from_state__in=set(AlertState) - states.OPEN).exists() else ""
 
 
 def _issue_letter(project: Project, alert: Alert) -> tuple[str, str]:
-    """The channel and the key of the letter that is an alert's issue."""
+    """Return the channel and the key of the letter with an alert's issue."""
     return f"forge:{project.mirror.name}", f"alert {alert.number}"
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:
-    """The JSON of the hook: numbers are in percent, commits are hashes."""
+    """Return the JSON of the hook: numbers are in percent, commits are hashes."""
     return {
         "occasion": occasion,
         "alert": alert.number,
@@ -137,7 +137,7 @@ def data(alert: Alert, occasion: str) -> dict[str, Any]:
 
 
 def subject(alert: Alert) -> str:
-    """A line: what moved most, by how much, and with which commit."""
+    """Return one line: the largest movement, its size, and its commit."""
     sizes = [movement.size for movement in alert.movements.all() if movement.confirmed]
     most = max(sizes, key=abs, default=0.0)
     where = f"with {alert.culprit}" if alert.culprit else f"after {alert.since.short}"
@@ -145,7 +145,7 @@ def subject(alert: Alert) -> str:
 
 
 def text(alert: Alert) -> str:
-    """A mail in plain text."""
+    """Return a mail in plain text."""
     moved = [movement for movement in alert.movements.all() if movement.confirmed]
     where = f"The change came after\n  {alert.since}\nand with this commit or before:\n  {alert.until}"
     parts = [

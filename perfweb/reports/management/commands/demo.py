@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py demo`: runs the demo plan, shows how far it is, and prints what came out."""
+"""`manage.py demo`: runs the demo plan, shows its progress, and prints the comparison."""
 
 from pathlib import Path
 from typing import Any

@@ -18,7 +18,7 @@ from perfweb.runs.planfile import PlanError
 from perfweb.verdicts.text import comparison_text
 
 MOST_SHOWN = 50
-"""Differences that are printed; more of them say nothing new."""
+"""Max number of printed differences."""
 
 
 class Command(BaseCommand):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py check_invariants`: whether anything in the database contradicts itself."""
+"""`manage.py check_invariants`: checks the invariants of the database."""
 
 from typing import Any
 

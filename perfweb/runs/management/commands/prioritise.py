@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py prioritise N low|normal|high`: has a run that waits go before others, or after them."""
+"""`manage.py prioritise N low|normal|high`: moves a queued run before others, or after them."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py register_testbed NAME --inventory FILE`: makes a testbed known, or notes its changed inventory."""
+"""`manage.py register_testbed NAME --inventory FILE`: registers a testbed, or updates it from its inventory."""
 
 from pathlib import Path
 from typing import Any

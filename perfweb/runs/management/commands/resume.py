@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py resume N`: queues an interrupted or failed run again; what it has measured is kept."""
+"""`manage.py resume N`: queues an interrupted or failed run again; its results are kept."""
 
 from typing import Any
 

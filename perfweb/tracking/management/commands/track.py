@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py track NAME --plan FILE --testbed NAME …`: has the commits of a branch measured as they come."""
+"""`manage.py track NAME --plan FILE --testbed NAME …`: tracks a branch, whose commits are measured as they arrive."""
 
 from pathlib import Path
 from typing import Any
