@@ -64,8 +64,8 @@ def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
     """Return the change points of a series of one unit, in order.
 
     Outliers are limited, the best partition into levels is found, and a change stays if Student's t separates its
-    levels; the one with the max p-value is removed first, and its levels are merged. Places have the confidence set of a
-    likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
+    levels; the one with the max p-value is removed first, and its levels are merged. Places have the confidence set of
+    a likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
     levels the interval of Fieller, as in comparisons.
 
     Assumes noise that is about normal except for outliers, equal in the whole series, and not correlated over more than
