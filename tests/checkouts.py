@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Git checkouts to edit, for patches that git itself makes of them."""
+"""Git checkouts to edit, from which git itself makes patches."""
 
 import subprocess
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Checkout:
         return self.git("rev-parse", "HEAD").decode().strip()
 
     def diff(self, *words: str) -> bytes:
-        """What `git diff` prints about all that was edited; the edits are undone."""
+        """Return the output of `git diff` for all edits, and undo them."""
         self.git("add", "--all")
         made = self.git("diff", "--cached", *words)
         self.git("reset", "-q", "--hard")
@@ -43,7 +43,7 @@ class Checkout:
 
 
 def small_checkout(tree: Path) -> Checkout:
-    """A repository in an empty directory, whose one commit has the least that a stack is built from."""
+    """Make a repository in an empty directory, whose one commit has the min files of a stack's build."""
     made = Checkout(tree)
     made.put("README.md", "A project.\n")
     made.put("stack/meson.build", "project('stack')\n")

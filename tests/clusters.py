@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """PostgreSQL clusters of tests, with all tables: made once on this machine for the same migrations, and copied.
 
-    python -m tests.clusters VAR      gives the tests' installation below VAR this cluster, in the place of another
+    python -m tests.clusters VAR gives the tests' installation below VAR this cluster, and replaces another one
 
-The name of a cluster is a hash of all that it is made of, so another clone finds it.
+The name of a cluster is a hash of all its sources, so another clone finds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.gate.durations import cache
 ROOT = Path(__file__).resolve().parents[1]
 MADE_OF = ("perfweb/*/migrations/*.py", "perfweb/settings/*.py", "runners/services/*.py", "requirements.txt")
 KEPT = 4
-"""Clusters in the cache, some 60 MB each; of older ones the migrations have changed."""
+"""Max clusters in the cache, some 60 MB each; migrations have changed since the older ones."""
 
 
 def key() -> str:
@@ -39,7 +39,9 @@ def key() -> str:
 
 
 def provide(layout: Layout, *, replace: bool = False) -> None:
-    """Gives an installation without a cluster one whose database has all tables; or one of other migrations, too."""
+    """Give an installation without a cluster, or with one of other migrations, a cluster whose database has all
+    tables.
+    """
     name, mark = key(), layout.var / "cluster"
     same = not replace or (mark.exists() and mark.read_text(encoding="ascii") == name)
     if same and (layout.postgresql_data / "PG_VERSION").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What holds for all tests."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine must not fail a test: Hypothesis by default allows 200 ms for an example, and so much for finding some.
+# A busy machine must not fail a test: by default Hypothesis allows 200 ms for an example, and a limited time for
+# finding some.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("untimed")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes rows for tests.
 
-`create_run()` makes a whole finished run, as a worker leaves it; the same seed gives the same run.
+`create_run()` makes a whole finished run, as a worker stores it; the same seed gives the same run.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ variants:
     target: stack
     tunables: {net.isr.dispatch: direct}
 """
-# Where the values of the made-up samples lie: (metric, mean, unit, direction).
+# Typical values of generated samples: (metric, mean, unit, direction).
 TYPICAL = {
     "transactions": (42_000.0, "transactions/s", Direction.HIGHER),
     "throughput": (14e9, "bits/s", Direction.HIGHER),
@@ -142,7 +142,7 @@ def create_artefact(
 
 
 def create_submission(state: SubmissionState = SubmissionState.WAITING, **fields: object) -> Submission:
-    """A submission of a patch that nobody could apply."""
+    """A submission of a patch that does not apply."""
     author, _ = User.objects.get_or_create(username="author", defaults={"role": AccountRole.SUBMITTER})
     values = {
         "author": author,
@@ -230,8 +230,8 @@ def create_run(
 
 
 def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.005, layouts: float = 0.0) -> Run:
-    """A run of one test on two variants that are the same; boots and samples scatter by so much of the mean, and blocks
-    where they have layouts.
+    """A run of one test on two equal variants. Boots and samples scatter by that share of the mean, and so do blocks
+    with layouts.
     """
     run = create_run(tests=[], boots=0)
     run.variants.update(tunables={})
@@ -255,7 +255,7 @@ def create_watched_run(
     gain: float = 1.08,
 ) -> Run:
     """A finished run whose plan has a sentinel, the variant `deferred` (a), before and after each two boots of the
-    order; `level` is how fast the machine is when so much of the run is over.
+    order; `level` is the speed of the machine at a fraction of the run.
     """
     rng = random.Random(1)
     run = create_queued_run()
@@ -286,8 +286,8 @@ def create_measurements(
     level: Callable[[str, str], float] = lambda *_: 1.0,
     boots: int = 4,
 ) -> None:
-    """What a queued run measures in some boots of each variant, and its end; `level` is how fast a boot of a variant is
-    in a test, by their names.
+    """Store the measurements of a queued run in some boots of each variant, and its end; `level` is the speed of a boot
+    of a variant in a test, by their names.
     """
     rng = random.Random(seed)
     for position, variant in enumerate([*run.variants.all()] * boots):
@@ -400,7 +400,7 @@ def create_measurement(
 
 
 def _connected(sample: Sample) -> str:
-    """What is kept of a sample of tcpconnect: a histogram with most connections a little faster than the mean."""
+    """The stored output of a sample of tcpconnect: a histogram with most connections a little faster than the mean."""
     place = math.floor(16 * math.log2(1e6 / sample.value)) - 3
     bounds = [2 ** ((place + step) / 16) for step in range(9)]
     counts = [sample.value * share / 100 for share in (1, 30, 40, 12, 8, 5, 3, 1)]
@@ -414,7 +414,7 @@ def _connected(sample: Sample) -> str:
 
 
 def make_void(measurement: Measurement, index: int, reason: str) -> None:
-    """Has a gate fire for one sample of a measurement."""
+    """Make a gate fire for one sample of a measurement."""
     measurement.samples.filter(index=index).update(void=reason)
     measurement.voids += 1
     measurement.save()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Modules as Ansible sends them to a host, for tests of the guard there: also those that it never would send."""
+"""Modules as Ansible sends them to a host, for tests of the guard there, and others that Ansible would never send."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED = "ansible/module_utils/basic.py"
 def program(
     module: str, parameters: Mapping[str, object], *, changed: Mapping[str, bytes] | None = None, prefix: str = ""
 ) -> bytes:
-    """A module that begins with `prefix`, with other `changed` files than those that are installed."""
+    """A module that begins with `prefix`, with `changed` files that differ from the installed ones."""
     with zipfile.ZipFile(io.BytesIO(guard.modules())) as installed:
         wanted = [f"ansible/legacy/{module}.py", SHARED]
         files = {name: installed.read(name) for name in wanted if name in installed.namelist()}

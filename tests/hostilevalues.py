@@ -14,7 +14,7 @@ UID = 1879048200
 
 
 def valid(runs: str, builds: str) -> dict[str, Values]:
-    """A call of each module that a host with these directories and the links data0 and data1 allows."""
+    """A valid call of each module on a host with these directories and the links data0 and data1."""
     boot, prefix = f"{runs}/run-dut/boot1", f"{builds}/k3y"
     box: Values = {"uid": UID, "reads": [prefix, f"{boot}/stack.own", "/usr"], "network": f"{runs}/dut.net"}
     wire = {"interface": "data0", "address": "10.77.1.2/24", "address6": "fd00::2/64"}
@@ -69,7 +69,7 @@ def valid(runs: str, builds: str) -> dict[str, Values]:
 
 
 LINKS_INTO = ("link", "run-dut/link", "evil", "evil.knobs", "run-link", "data0/queues/rx-1")
-"""Names of symbolic links that a jail has in each of its directories, and that lead out of it."""
+"""Names of symbolic links in each directory of a jail that lead out of it."""
 FRAGMENTS = (
     "..", ".", "/", "//", "../", "/..", "/../..", "\0", "\n", "\t", " ", "-", "--", "=", "~", "$HOME", "*", ":", "\\",
     "\u2024\u2024", "\uff0f", "\u2215", "\u202e", "\u0430", "\u0660", "\ud800", "%2e%2e", "x" * 300, "net.", ".conf.",
@@ -83,7 +83,7 @@ ODD: tuple[Callable[[], Any], ...] = (
 
 
 class Mutator:
-    """Makes parameter sets out of one seed; `outside` is what must not be touched, `tops` where values may lead."""
+    """Makes parameter sets from one seed; `outside` must not be touched, `tops` are where values may lead."""
 
     def __init__(self, seed: int, examples: dict[str, Values], tops: list[str], outside: Path) -> None:
         self.random = random.Random(seed)
@@ -136,7 +136,7 @@ class Mutator:
         return "".join(self.random.choice(FRAGMENTS) for _ in range(self.random.randrange(1, 5)))
 
     def path(self) -> str:
-        """A path that leads out of the places of the service, or through a link in one."""
+        """A path that leads out of the service's directories, or through a link in one."""
         top = self.random.choice(self.tops)
         climb = "/".join([".."] * self.random.randrange(1, 12))
         return self.random.choice(
@@ -149,7 +149,7 @@ class Mutator:
         )  # fmt: skip
 
     def sysctl(self) -> str:
-        """A name whose parts are those of a path that leads out, in one of the ways in which a dot can be written."""
+        """A name whose parts lead out of a directory, with one of the encodings of a dot."""
         climb = self.random.choice(("//", "/.", "./", "..", "/", "\uff0e\uff0e"))
         parts = [climb] * self.random.randrange(0, 12) + [part.replace(".", "/") for part in self.outside.parts[1:]]
         words = ".".join(("net", *parts, "secret"))
@@ -166,7 +166,7 @@ class Mutator:
 
 
 def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in nested values that can be given another value."""
+    """Every place in nested values that can be replaced."""
     for key in list(value) if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], dict | list):

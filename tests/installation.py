@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    """Wait for a condition, which fails the test if it takes too long."""
+    """Wait for a condition; fail the test if it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
@@ -34,7 +34,7 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) ->
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer of the web server."""
+    """A response of the web server."""
 
     status: int
     headers: dict[str, str]
@@ -54,12 +54,12 @@ class Installation:
         }
 
     def start(self, *names: str) -> None:
-        """Start services by their names in runners/services, as its command does; wait until they answer."""
+        """Start services by their names in runners/services, like its command; wait until they answer."""
         argv = [sys.executable, "-m", "runners.services", "--var", str(self.layout.var), "start", *names]
         subprocess.run(argv, cwd=ROOT, env=self.environment, check=True)
 
     def manage(self, *arguments: str, text: str = "") -> str:
-        """Run manage.py and return what it prints."""
+        """Run manage.py and return its output."""
         argv = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
             argv, cwd=ROOT, env=self.environment, input=text, capture_output=True, text=True, check=False
@@ -83,12 +83,12 @@ class Installation:
 
     @cached_property
     def address(self) -> tuple[str, int]:
-        """Where the web server listens."""
+        """Return the address of the web server."""
         found = urlsplit((self.layout.run / "url").read_text(encoding="ascii").strip())
         return str(found.hostname), int(found.port or 80)
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Reply:
-        """Ask the web server for a page."""
+        """Request a page from the web server."""
         return self.ask("GET", path, headers)
 
     def sign_in(self, name: str, password: str) -> Reply:
@@ -100,7 +100,7 @@ class Installation:
         return self.ask("POST", "/account/sign-in/", headers, urlencode(fields))
 
     def ask(self, method: str, path: str, headers: dict[str, str] | None = None, body: str | None = None) -> Reply:
-        """Send a request to the web server and read its answer."""
+        """Send a request to the web server and read its response."""
         connection = http.client.HTTPConnection(*self.address, timeout=60)
         try:
             connection.request(method, path, body, headers or {})
@@ -111,13 +111,15 @@ class Installation:
             connection.close()
 
     def log(self, name: str) -> str:
-        """Return what a service has printed."""
+        """Return the output of a service."""
         return self.layout.log(name).read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
 def installed(var: Path, **environment: str) -> Iterator[Installation]:
-    """An installation with migrated databases and a web server, ended at the end; `environment` is that of all."""
+    """An installation with migrated databases and a web server, removed at the end; `environment` is that of all
+    processes.
+    """
     installation = Installation(var, **environment)
     try:
         clusters.provide(installation.layout)

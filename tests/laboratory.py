@@ -35,7 +35,7 @@ boots: 2
 
 @dataclass
 class Laboratory:
-    """Measures what is queued: the speed of a commit by its hash and the test, 1.0 unless it is known."""
+    """Measures queued runs: the speed of a commit by its hash and the test, 1.0 unless given."""
 
     checkout: Checkout
     noise: float = 0.002
@@ -45,14 +45,14 @@ class Laboratory:
     seed: int = 0
 
     def commit(self, number: int, speed: float = 1.0) -> str:
-        """Another commit of the stack, so fast."""
+        """Add another commit of the stack with that speed."""
         self.checkout.put("stack/net/number.c", f"int number = {number};\n")
         sha = self.checkout.commit(f"net: number {number}")
         self.speed[sha] = speed
         return sha
 
     def round(self) -> list[Run]:
-        """What tracking queues now, measured."""
+        """Measure the runs that tracking queues now."""
         self.now += timedelta(minutes=2)
         attend(self.now)
         queued = list(Run.objects.filter(state=RunState.QUEUED))
@@ -61,7 +61,7 @@ class Laboratory:
         return queued
 
     def rest(self, most: int = 200) -> list[Run]:
-        """Rounds until nothing is left to do; all runs."""
+        """Make rounds until nothing is left to do; return all runs."""
         made: list[Run] = []
         for _ in range(most):
             runs = self.round()
@@ -83,7 +83,7 @@ class Laboratory:
         )  # fmt: skip
 
     def level(self, sha: str, test: str) -> float:  # noqa: ARG002
-        """How fast a commit is in a boot; called once for each boot and test."""
+        """Return the speed of a commit in a boot; called once for each boot and test."""
         return self.speed[sha]
 
     def _sha(self, build: Build | None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Labs of namespaces for tests: each in a network and under a name that no other lab has."""
+"""Labs of namespaces for tests: each with its own network and name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def free_network() -> Iterator[int]:
 
 
 def raise_lab(letter: str, state: Path) -> Lab:
-    """Raises a lab whose files are in `state`."""
+    """Start a lab whose files are in `state`."""
     with free_network() as number:
         lab = Lab(f"{letter}{os.getpid()}"[:9], number, state)
         netlab.up(lab)

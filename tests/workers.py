@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def separate(worker: str) -> None:
-    """Changes the environment of a worker such as `gw0`, and so that of what its tests start."""
+    """Changes the environment of a worker such as `gw0`, and of the processes that its tests start."""
     os.environ["PERFWEB_REDIS_DB"] = str(1 + int(worker.removeprefix("gw")))
     os.environ["PERFWEB_VAR"] = str(Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / worker)
 

@@ -34,7 +34,7 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True)
 class Bench:
-    """A module with a command line; `directory`, below PERFWEB_VAR, is that of its own services."""
+    """A module with a command line; `directory`, below PERFWEB_VAR, is that of its private services."""
 
     module: str
     usage: str = ""
@@ -99,7 +99,7 @@ BENCHES = {
 
 @contextmanager
 def _services(var: Path) -> Iterator[None]:
-    """Databases and a web server below a directory that one command at a time uses; its data stays there."""
+    """Databases and a web server below a directory that one command at a time uses; its data is kept."""
     var.mkdir(parents=True, exist_ok=True)
     with (var / "lock").open("w") as lock:
         try:
@@ -112,7 +112,7 @@ def _services(var: Path) -> Iterator[None]:
 
 
 def run(bench: Bench, var: Path, words: list[str]) -> None:
-    """Run a bench as a command of its own would, in this process."""
+    """Run a bench like a separate command, but in this process."""
     directory = var / bench.directory
     with _services(directory) if bench.needs == Needs.SERVICES else nullcontext():
         sys.argv = [bench.module, *bench.arguments(directory, words)]

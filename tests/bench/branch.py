@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether tracking finds what was planted: `./dev bench branch`.
+"""Checks that tracking finds planted changes: `./dev bench branch`.
 
-It makes a repository with so many commits of this stack, of which five change how fast TCP is on the simulated machine
-and the others nothing, has the running service track it, and waits without touching anything until nothing is left to
-do. Then it says of each planted change whether it was found and which commit was blamed, how many alerts were false,
-and how much machine time all took. The changes are made for the stack as it is, so that they cost what they are named.
-The simulated machine says the same in every run, so that even a change of a percent is beyond its noise; on ten CPUs
-chance decides who meets whom, and eight boots have eight seeds.
+It makes a repository with that many commits of this stack. Five of them change the speed of TCP on the simulated
+machine, and the others nothing. The running service tracks it, unattended, until nothing is left to do. Then the bench
+prints for each planted change whether it was found and which commit was blamed, the number of false alerts, and the
+testbed time. The changes are computed for the present stack, so that they have their nominal cost. The simulated
+machine is deterministic, so that even a change of a percent is beyond its noise. On ten CPUs the interleaving is
+random, and eight boots have eight seeds.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ boots: 8
 samples: 8
 """
 QUIET = timedelta(seconds=60)
-"""How long nothing happens at the end: tracking looks around every ten seconds."""
+"""Seconds without activity that end the bench: tracking makes a round every ten seconds."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A change with the commit of that number: percent by which TCP with one stream moves, or only ten streams do."""
+    """A change at the commit of that number: percent by which TCP with one stream, or with ten streams only,
+    changes.
+    """
 
     number: int
     subject: str
@@ -56,7 +58,7 @@ class Planted:
     crowd: bool = False
 
 
-# The first commit has a burden already, so that there is something to gain.
+# The first commit has a burden already, so that a later commit can remove it.
 PLANTED = (
     Planted(11, "-1 %", -1),
     Planted(21, "-3 %", -3),
@@ -67,7 +69,7 @@ PLANTED = (
 
 
 def fitted(stack: SimulatedStack) -> dict[int, Burden]:
-    """The burden from each number of a commit on, where each change is what it is named."""
+    """Return the burden from each number of a commit on, with which each change has its nominal size."""
 
     @functools.cache
     def rates(turns: int) -> list[float]:
@@ -84,7 +86,7 @@ def fitted(stack: SimulatedStack) -> dict[int, Burden]:
 
 
 def make_repository(tree: Path, commits: int) -> dict[int, str]:
-    """A repository of so many commits in an empty directory; their hashes by number, from 1."""
+    """Make a repository of that many commits in an empty directory; return their hashes by number, from 1."""
     shutil.rmtree(tree, ignore_errors=True)
     with tempfile.TemporaryDirectory() as scratch:
         copy_stack(Path(scratch))
@@ -105,7 +107,7 @@ def make_repository(tree: Path, commits: int) -> dict[int, str]:
 
 
 def copy_stack(tree: Path) -> None:
-    """The stack as it was committed last."""
+    """Export the stack of the last commit."""
     source = Path(__file__).resolve().parents[2]
     tree.mkdir(parents=True, exist_ok=True)
     archive = subprocess.run(["git", "archive", "HEAD", "stack"], cwd=source, check=True, capture_output=True).stdout
@@ -126,7 +128,7 @@ def _git(tree: Path, *words: str, date: datetime | None = None) -> str:
 
 
 def start(tree: Path, name: str, first: str, every: int) -> TrackedBranch:
-    """Has the service track the repository."""
+    """Make the service track the repository."""
     from perfweb.accounts.actors import on_server
     from perfweb.builds.models import Mirror
     from perfweb.tracking.services import BranchRequest, track
@@ -138,7 +140,7 @@ def start(tree: Path, name: str, first: str, every: int) -> TrackedBranch:
 
 
 def wait(branch: TrackedBranch) -> None:
-    """Until nothing has happened for a while."""
+    """Wait until nothing has happened for a while."""
     from django.utils import timezone
 
     from perfweb.tracking.models import AlertStep
@@ -155,7 +157,7 @@ def wait(branch: TrackedBranch) -> None:
 
 
 def report(branch: TrackedBranch, made: dict[int, str]) -> bool:
-    """Prints what was found; tells whether that is everything that was planted, and nothing else."""
+    """Print the result; return whether exactly the planted changes were found."""
     from perfweb.runs.models import Run
     from perfweb.tracking.models import AlertState
 
@@ -182,7 +184,7 @@ def report(branch: TrackedBranch, made: dict[int, str]) -> bool:
 
 
 def moved(alert: Alert) -> str:
-    """The tests that an alert is about, in words."""
+    """Return the tests of an alert in words."""
     from perfweb.tracking.alerts.confirming import in_words
 
     return "; ".join(in_words(movement) for movement in alert.movements.all() if movement.confirmed)

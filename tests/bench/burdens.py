@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Burdens for segments of TCP: changes of the stack that cost what they are named, on the simulated machine.
+"""Burdens for segments of TCP: changes of the stack with a nominal cost on the simulated machine.
 
-What a turn of a loop costs there changes with the stack around it, so a burden is looked for in the very stack that it
-is planted into.
+The cost of an iteration of a loop there depends on the code around it, so a burden is computed for the very stack into
+which it is planted.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ FILE = "stack/netinet/tcp_input.c"
 FUNCTION = "__hot void\ntcp_input(struct mbuf *m, unsigned hlen)\n{\n"
 FIRST = "\taf_endpoints(af, m, &sg.sg_conn);\n\t/*"
 SEEDS = range(1, 9)
-"""Of the boots of a plan (runners/boots.py): eight."""
+"""Number of boots of a plan (runners/boots.py): eight."""
 MEETS = 0.05
-"""By how many percent the mean of all seeds may miss what is wanted."""
+"""Max error of the mean of all seeds, in percent."""
 AGREES = 0.35
-"""How far the seeds may lie apart, in percent, and as a share of what is wanted where that is more: near a jump one
-moves by more than all others, which hides a small change and not a large one.
+"""Max spread of the seeds in percent, or as a share of the wanted change if that is more: near a jump one seed may move
+by more than all others, which hides a small change and not a large one.
 """
 MISSES = 0.2
-"""By how many percent it may at the worst."""
+"""Max error of the mean at the worst, in percent."""
 STEP = 12
 GRID = range(0, 601, STEP)
-"""Numbers of turns that are measured in any case."""
+"""Numbers of iterations that are always measured."""
 BEGINNINGS = range(264, 481, STEP)
-"""Turns to begin with, of GRID: jumps behind one of them may leave out what is wanted."""
+"""Start values of iterations, from GRID, because the values after a jump may leave out the wanted one."""
 
 
 class NoBurdenError(Exception):
-    """Nothing moves the stack by what is wanted."""
+    """No burden changes the stack by the wanted amount."""
 
 
 @dataclass(frozen=True)
 class Burden:
-    """What each segment is burdened with: turns of an empty loop, and a count on a cache line of each CPU."""
+    """The burden of each segment: iterations of an empty loop, and a count on a cache line of each CPU."""
 
     turns: int
     crowd: bool = False
 
     def planted(self, original: str) -> str:
-        """The text of FILE with it.  Raises SystemExit where that is not as it was when this was written."""
+        """Return the text of FILE with the burden. Raises SystemExit if the file has changed too much."""
         if FUNCTION not in original or FIRST not in original:
             raise SystemExit(f"{FILE} has another tcp_input() now: tests/bench/burdens.py plants its changes there")
         body = f"\tfor (volatile unsigned n = 0; n < {self.turns}; n++)\n\t\tcontinue;\n" if self.turns else ""
@@ -59,7 +59,7 @@ class Burden:
 
 
 class SimulatedStack:
-    """The stack of a tree, built for the simulated machine with one burden after the other."""
+    """Build the stack of a tree for the simulated machine with one burden after the other."""
 
     def __init__(self, tree: Path, meson: Path) -> None:
         self.file, self.build, self.meson = tree / FILE, tree / "build", meson
@@ -68,7 +68,7 @@ class SimulatedStack:
         subprocess.run(setup, check=True, capture_output=True)
 
     def rates(self, burden: Burden) -> list[float]:
-        """Kilobytes a virtual second of TCP with one stream, for each of SEEDS."""
+        """Return kilobytes per virtual second of TCP with one stream, for each of SEEDS."""
         self.file.write_text(burden.planted(self.original), encoding="utf-8")
         subprocess.run([str(self.meson), "compile", "-C", str(self.build)], check=True, capture_output=True)
         return [self._rate(seed) for seed in SEEDS]
@@ -80,14 +80,15 @@ class SimulatedStack:
 
 
 def shifts(before: Sequence[float], after: Sequence[float]) -> list[float]:
-    """By how many percent each of the rates has moved."""
+    """Return the change of each of the rates in percent."""
     return [100 * (new / old - 1) for old, new in zip(before, after, strict=True)]
 
 
 def chained(rates: Callable[[int], Sequence[float]], percents: Sequence[float]) -> list[int]:
-    """How many turns to begin with, and then for each change after the other, from one of BEGINNINGS that has them all.
+    """Return the iterations to begin with, and then for each change after the other, from one of BEGINNINGS that has
+    them all.
 
-    Raises SystemExit where none has.
+    Raises SystemExit if none has.
     """
     missed = []
     for beginning in BEGINNINGS:
@@ -103,12 +104,12 @@ def chained(rates: Callable[[int], Sequence[float]], percents: Sequence[float]) 
 
 
 def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float) -> int:
-    """How many turns, instead of `turns`, move all rates by so many percent.
+    """Return the iterations, instead of `turns`, that change all rates by that percentage.
 
-    More turns are not always slower: code moves to other places, and a segment to another burst, so that rates are
-    pieces of lines, all as steep.  So from each number of GRID the line tells where on its piece the wanted rate
-    would be, and where that is within a step it is tried, the nearest first.  Raises NoBurdenError where nothing comes
-    near.
+    More iterations are not always slower, because code moves to other addresses, and a segment to another burst. So
+    rates are piecewise linear with equal slopes. From each number of GRID the line gives the position of the wanted
+    rate on its piece; if that is within a step it is tried, the nearest first. Raises NoBurdenError if no value is near
+    enough.
     """
     before = rates(turns)
     known = {number: statistics.fmean(shifts(before, rates(number))) for number in GRID}
@@ -127,6 +128,6 @@ def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float)
 
 
 def _distance(shifts: Sequence[float], percent: float) -> float:
-    """How far rates that moved so are from what is wanted; 0 where that is near enough."""
+    """Return the distance of changed rates from the wanted change; 0 if it is near enough."""
     miss, apart = abs(statistics.fmean(shifts) - percent), max(shifts) - min(shifts)
     return max(0.0, miss - MEETS) + max(0.0, apart - AGREES * max(1, abs(percent)))

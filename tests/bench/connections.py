@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pages beside idle connections and viewers of a run; the time from database back to first page.
+"""Page times with idle connections and viewers of a run; the time from database recovery to the first page.
 
     python -m tests.bench.connections --var var/connections [--idle 2000] [--viewers 1000] [--pages 200]
 
-It starts an installation of its own.  Idle connections that the server closes are opened anew, as an attacker would.
+It starts a private installation. Idle connections that the server closes are reopened, as an attacker would do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ print(create_queued_run(state=RunState.RUNNING).number)
 
 
 class Clients:
-    """A process whose connections are held open, and opened anew when the server closes one."""
+    """A process whose connections are held open, and reopened when the server closes one."""
 
     def __init__(self, address: tuple[str, int], wanted: int, first_bytes: bytes) -> None:
         self._pipe, there = multiprocessing.Pipe()
@@ -46,7 +46,7 @@ class Clients:
         self.count()
 
     def count(self) -> dict[str, int]:
-        """How many are `open`, were `closed` by the server, have got something (`answered`), and status codes."""
+        """Numbers of connections: `open`, `closed` by the server, with a response (`answered`), and status codes."""
         self._pipe.send("count")
         found: dict[str, int] = self._pipe.recv()
         return found
@@ -58,7 +58,7 @@ class Clients:
 
 
 def hold(pipe: Connection, address: tuple[str, int], wanted: int, first_bytes: bytes) -> None:
-    """Hold connections for ever, and answer each question with the counts."""
+    """Hold connections for ever, and answer each query with the counts."""
     clients = selectors.DefaultSelector()
     counts: Counter[str] = Counter()
     answered: set[socket.socket] = set()
@@ -98,7 +98,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def time_pages(site: Installation, count: int, words: str) -> None:
-    """Ask for `count` pages one after the other and print how long they took, in milliseconds."""
+    """Request `count` pages one after the other and print their times in milliseconds."""
     seconds: list[float] = []
     statuses: dict[int, int] = {}
     for number in range(count):
@@ -113,20 +113,20 @@ def time_pages(site: Installation, count: int, words: str) -> None:
 
 
 def redis_clients(site: Installation) -> int:
-    """How many connections Redis has, without that of this question."""
+    """Return the number of Redis connections, without that of this query."""
     with redis.Redis(unix_socket_path=str(site.layout.redis_socket)) as client:
         return int(client.info("clients")["connected_clients"]) - 1
 
 
 def publish(site: Installation, run: str, ended: threading.Event) -> None:
-    """Two events a second, as a run has them at most."""
+    """Publish two events a second, the max rate of a run."""
     with redis.Redis(unix_socket_path=str(site.layout.redis_socket)) as client:
         while not ended.wait(0.5):
             client.xadd(f"run:{run}", {"name": "eta", "values": json.dumps({"seconds": 60, "fraction": 0.5})})
 
 
 def recovery(site: Installation, words: str, away: Callable[[], None]) -> None:
-    """Take PostgreSQL away and back; print the time from its first answer to the first page."""
+    """Stop and restart PostgreSQL; print the time from its first response to the first page."""
     for _ in range(40):
         threading.Thread(target=site.get, args=("/runs/",)).start()
     time.sleep(3)
@@ -142,7 +142,7 @@ def recovery(site: Installation, words: str, away: Callable[[], None]) -> None:
 
 
 def killed_for(site: Installation, seconds: float) -> None:
-    """Kill PostgreSQL, ask for pages all the time, and start it again."""
+    """Kill PostgreSQL, request pages all the time, and start it again."""
     site.kill("postgresql")
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The simple rules by which many projects look for regressions in a series, to measure ours beside.
+"""The simple rules of many projects for regressions in a series, for comparison with those of the service.
 
-Each returns the indices of all points at which it tells a change.
+Each returns the indices of all points at which it reports a change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def three_sigma(values: Sequence[float]) -> list[int]:
 
 
 def mann_whitney(values: Sequence[float]) -> list[int]:
-    """The five newest points are distributed otherwise than the ten before them (Mann-Whitney's U at 1 %)."""
+    """The five newest points are distributed differently from the ten before them (Mann-Whitney's U at 1 %)."""
     if len(values) < HISTORY + AFTER:
         return []
     windows = np.lib.stride_tricks.sliding_window_view(np.asarray(values), HISTORY + AFTER)

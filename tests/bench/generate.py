@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fills an empty database with years of made-up results, through COPY: the same seed gives the same rows.
+"""Fills an empty database with years of generated results, through COPY: the same seed gives the same rows.
 
 Every commit is measured by five plans on two testbeds. A plan has six variants and four tests, a variant two boots, and
 a measurement ten samples after one of warm-up: 528 samples for each run.
@@ -31,7 +31,7 @@ FIRST_COMMIT = datetime(2021, 1, 1, tzinfo=UTC)
 TESTBEDS, PLANS, VARIANTS, BOOTS, TESTS_OF_PLAN, SAMPLES = 2, 5, 6, 2, 4, 11
 SAMPLES_OF_RUN = VARIANTS * BOOTS * TESTS_OF_PLAN * SAMPLES
 WIDE_TESTS, WIDE_VARIANTS = 100, 7
-"""Of the one run that has many, for its page and the comparison of a hundred tests."""
+"""Size of the one large run, for its page and the comparison of a hundred tests."""
 
 _COMMITS_AT_ONCE = 20
 _PROCESSES = 2
@@ -49,7 +49,7 @@ class Keys:
 
 
 def generate(commits: int, seed: int = 1) -> Iterator[str]:
-    """Make the results of `commits` commits, and tell now and then how far that is."""
+    """Make the results of `commits` commits, and print the progress now and then."""
     rng = np.random.default_rng(seed)
     keys = Keys()
     plans = _plans()
@@ -73,9 +73,9 @@ def generate(commits: int, seed: int = 1) -> Iterator[str]:
 
 
 def _summaries(runs: int) -> Iterator[int]:
-    """Summarise and judge all runs, in two processes, and tell now and then how many are done."""
+    """Summarise and judge all runs, in two processes, and print the progress now and then."""
     parts = [range(first, min(first + RUNS_AT_ONCE, runs + 1)) for first in range(1, runs + 1, RUNS_AT_ONCE)]
-    connections.close_all()  # which the processes would have in common
+    connections.close_all()  # which the processes would share
     fork, quietly = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_DFL)  # Ctrl-C: without a traceback
     with ProcessPoolExecutor(_PROCESSES, fork, signal.signal, quietly) as workers:
         for number, _ in enumerate(workers.map(summarise, parts), start=1):
@@ -178,7 +178,7 @@ def _copy_samples(
     fast: set[int],
     rng: np.random.Generator,
 ) -> None:
-    """One block of lines for each measurement; rows as objects would take most of the time."""
+    """One block of lines for each measurement, because rows as objects would take most of the time."""
     columns = "id, measurement_id, index, metric, value, unit, direction, discarded, seconds"
     measurement = first
     with connection.cursor() as cursor, cursor.copy(f"COPY {Sample._meta.db_table} ({columns}) FROM STDIN") as copy:
@@ -218,7 +218,7 @@ def _wide_run(keys: Keys, rng: np.random.Generator) -> None:
 
 
 def _set_sequences() -> None:
-    """Let the next rows that are made in the ordinary way have keys after those that were written here."""
+    """Let rows that are saved in the ordinary way later have keys after those that were written here."""
     with connection.cursor() as cursor:
         for model in (Testbed, Plan, Build, Run, Variant, Boot, Measurement, Sample):
             key, table = model._meta.pk.column, model._meta.db_table

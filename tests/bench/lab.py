@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the controller adds to the samples of a run, and whether its worker grows: `./dev bench lab`.
+"""The controller's overhead on the samples of a run, and the memory growth of its worker: `./dev bench lab`.
 
-It has the service's own worker measure a plan on the lab of namespaces, and says of the boots how long each lasts
-beside its samples, and what that is for a sample; then the same of the whole run. After that come `--runs` tiny runs,
-one after the other, and the memory of the worker, with its children, before and after them. The first run is before:
-what a worker imports and keeps it has then. With `--aa` a run of so many minutes that measures the same under two names
-tells how often verdicts are false alarms here.
+The service's own worker measures a plan on the lab of namespaces. The bench prints how long each boot takes besides its
+samples, and the same for each sample and for the whole run. Then it runs `--runs` tiny runs, and prints the memory of
+the worker, with its children, before and after them. The first run comes before, so that the worker has imported
+everything by then. With `--aa` an A/A run of that many minutes gives the false positive rate of verdicts here.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Span:
-    """A boot or a run: how long it lasted, and how long the tools ran in it, in seconds, for so many samples."""
+    """A boot or a run: its duration, and that of its tools, in seconds, for that many samples."""
 
     seconds: float
     tools: float
@@ -54,7 +53,7 @@ class Span:
 
 
 def measured(text: str, testbed: str) -> int:
-    """Has a plan measured and returns the number of its run.  Raises SystemExit unless all went well."""
+    """Measure a plan and return the number of its run. Raises SystemExit unless it succeeds."""
     from perfweb.runs import services
     from perfweb.runs.models import Run, RunState
 
@@ -84,7 +83,7 @@ def spans(number: int) -> tuple[Span, list[Span]]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median, least and most, in seconds."""
+    """Median, min and max, in seconds."""
     return f"{statistics.median(values):.2f} s ({min(values):.2f} to {max(values):.2f})"
 
 
@@ -100,9 +99,9 @@ def memory(worker: int) -> float:
 
 
 def processor(worker: int) -> float:
-    """Seconds of processor time that the worker and its children have had, also those that are gone (proc_pid_stat(5)).
+    """CPU seconds of the worker and its children, with ended ones (proc_pid_stat(5)).
 
-    Who is reaped counts with who waited for it; a module on a host of the lab is none of these.
+    A reaped process counts for the one that waited for it; a module on a host of the lab is none of these.
     """
     ticks = 0
     for pid in (worker, *(process.pid for process in processes.descendants({worker}))):
@@ -115,7 +114,7 @@ def processor(worker: int) -> float:
 
 
 def tell_times(number: int, busy: float) -> None:
-    """Prints what a run's boots took beside the samples, and what processor time that was."""
+    """Print the time of a run's boots besides the samples, and their CPU time."""
     run, boots = spans(number)
     print(f"run {number}: {len(boots)} boots, {run.samples} samples in {run.seconds:.1f} s")
     print(f"  a boot beside its samples        {spread([boot.beside for boot in boots])}")
@@ -125,7 +124,7 @@ def tell_times(number: int, busy: float) -> None:
 
 
 def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
-    """Prints what the worker's memory is before so many runs, and ten times on the way through them."""
+    """Print the worker's memory before that many runs, and ten times during them."""
     before = memory(worker)
     for done in range(1, runs + 1):
         measured(tiny, testbed)
@@ -134,7 +133,7 @@ def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
 
 
 def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
-    """Prints how often each rule tells a difference between variants that are the same, in a run of so many minutes."""
+    """Print how often each rule reports a difference between equal variants, in a run of that many minutes."""
     from perfweb.reports.calibrations import trust
     from perfweb.runs.calibration import TESTS, calibrate, plan_text
     from perfweb.runs.models import Calibration

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How well all of tracking does where measurements scatter: `./dev bench noise`.
+"""The accuracy of all of tracking with noisy measurements: `./dev bench noise`.
 
-A branch of sixty commits grows commit by commit. Five of them change how fast two tests are (one of them only one
+A branch of sixty commits grows commit by commit. Five of them change the speed of two tests (one of them of only one
 test), in another order and at other places on each branch. The service's own rounds list the commits, queue runs,
-suspect, confirm, bisect and tell; only that a run is measured is made up: as many boots as it wants, whose deviations
-are drawn from recorded boots that were alike (tests/bench/data), scaled to `noise` percent. A change is found where a
-confirmed alert blames its commit, and beside it where the alert names no commit, or another one, of a range that has
-it; all other confirmed alerts are false. Every number depends on the seed alone.
+suspect, confirm, bisect and notify. Only the measurements are simulated: the wanted number of boots, whose deviations
+are drawn from recorded A/A boots (tests/bench/data), scaled to `noise` percent. A change counts as found if a confirmed
+alert blames its commit, and as nearly found if the alert names a range with it, or another commit of the range; all
+other confirmed alerts are false. Every number depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 COMMITS = 60
 SIZES = (-1.0, -3.0, 12.0, -7.0, -15.0)
 ONE_TEST = -15.0
-"""The size of the change that one test has, and the other has not."""
+"""The size of the change in only one of the tests."""
 PLACES = (11, 21, 31, 41, 51)
 NOISES = (0.2, 1.0, 3.0)
 WITHIN = 0.3
-"""The deviation of the samples of a boot, as a part of that of boots."""
+"""The deviation of the samples of a boot, as a share of that of boots."""
 BEGIN, END = "<!-- noise: ./dev bench noise --write -->", "<!-- end of noise -->"
 
 
 @dataclass
 class Score:
-    """What became of the changes on some branches: by their size how many were found, and how many beside them."""
+    """The results for the changes on some branches: by size, the numbers of found and of nearly found ones."""
 
     found: Counter[float] = field(default_factory=Counter)
     beside: Counter[float] = field(default_factory=Counter)
@@ -73,7 +73,7 @@ def plant(rng: random.Random) -> dict[int, float]:
 
 
 def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None:
-    """Have a branch tracked from its first commit to its last, and add up what came of it."""
+    """Track a branch from its first commit to its last, and add up the results."""
     from django.conf import settings
 
     from perfweb.accounts.actors import on_server
@@ -85,7 +85,7 @@ def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None
     rng, pool = random.Random(seed), recorded_noise()
 
     class Noisy(Laboratory):
-        """The speed of a commit, as a boot that deviates has it."""
+        """Return the speed of a commit on a boot with a deviation."""
 
         def level(self, sha: str, test: str) -> float:
             here = self.speed[sha] * (only[sha] if test == STREAM else 1.0)
@@ -120,7 +120,7 @@ def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None
 
 
 def judge(branch: TrackedBranch, planted: dict[str, float], score: Score) -> None:
-    """Add up what the alerts of a branch say of what was planted there."""
+    """Add up the alerts of a branch for its planted changes."""
     from perfweb.tracking.models import AlertState
 
     score.planted.update(planted.values())
@@ -138,13 +138,13 @@ def judge(branch: TrackedBranch, planted: dict[str, float], score: Score) -> Non
 
 
 def suspects(alert: Alert) -> set[str]:
-    """The commits that an alert is about."""
+    """The commits in the range of an alert."""
     between = alert.branch.commits.filter(position__gt=alert.since.position, position__lte=alert.until.position)
     return set(between.values_list("sha", flat=True))
 
 
 def table(scores: dict[float, Score], branches: int) -> str:
-    """All of it in Markdown."""
+    """Return the results in Markdown."""
     sizes = " | ".join(f"{size:+g} %{' in one test' if size == ONE_TEST else ''}" for size in SIZES)
     head = f"| noise of a boot | {sizes} | false alarms | refuted suspicions | runs: commits + checks |"
     lines = [head, "|---" * (len(SIZES) + 4) + "|", *(score.row(noise) for noise, score in scores.items())]

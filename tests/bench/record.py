@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keeps what a run of the plan a-a-b measured, as `./dev bench stats` reads it and tests/bench/data has it.
+"""Stores the samples of a run of the plan a-a-b in the format of `./dev bench stats` and tests/bench/data.
 
-`./dev bench record [SAMPLES.csv]` runs that plan and then this.
+`./dev bench record [SAMPLES.csv]` runs that plan and then this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def fetched(address: str) -> str:
 
 
 def counted(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The columns that statistics need, with their names first, of the samples that verdicts are about."""
+    """The columns that statistics need, with their names first, of the compared metrics."""
     yield list(COLUMNS)
     for row in csv.DictReader(lines):
         if row["primary"] == "true" and row["discarded"] == "false" and row["measurement_state"] == "ok":

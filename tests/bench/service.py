@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How fast pages and the API are when years of results are in the database: `./dev bench service`.
+"""Times of pages and of the API with years of results in the database: `./dev bench service`.
 
-Then how many samples a second go into the database, and how long a browser takes to show something.
+Also the number of samples per second that are stored, and the first contentful paint in a browser.
 
-It wants an empty, migrated database and the address of a web server on it. For each page it prints median and 95th
-percentile of the time to the last byte with one client and with twenty, the processor time of the web server (which
-hardly depends on what else the machine does), the size (as it is, without the plots, and compressed), the number of
-queries, and each target with whether it is met. The plans of all queries go into a file, and those that read a large
-table from end to end are printed.
+It needs an empty, migrated database and the address of a web server on it. For each page it prints median and 95th
+percentile of the time to the last byte with one client and with twenty, the CPU time of the web server (which hardly
+depends on other load), the size (as it is, without the plots, and compressed), the number of queries, and each target
+with whether it is met. The query plans of all pages go into a file, and sequential scans of a large table are printed.
 
 A target of time is for the 95th percentile with one client, one of size for the page without its plots. Twenty clients
-that never pause have no target: each waits for nineteen others, so that about twenty times the processor time is what
-the median should be, and more says that they hinder each other.
+without pauses have no target: each waits for nineteen others, so the expected median is about twenty times the CPU
+time; a larger one shows contention.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ LARGE_TABLE, LARGE_SHARE = 10_000, 0.2
 
 @dataclass(frozen=True)
 class Page:
-    """A page to be asked for, and the target for its 95th percentile with one client, in milliseconds."""
+    """A page to request, and the target for its 95th percentile with one client, in milliseconds."""
 
     name: str
     address: str
@@ -57,12 +56,12 @@ class Page:
 
     @property
     def is_page(self) -> bool:
-        """Whether it is read by people, and neither by a program nor by a graph."""
+        """Whether its readers are users, not programs or graphs."""
         return not self.address.startswith("/api/") and "graphs=" not in self.address and "graph=" not in self.address
 
 
 def pages(runs: int, revision: str, test: str) -> list[Page]:
-    """The pages of a database with so many runs, the last of which has a hundred tests."""
+    """The pages of a database with that many runs, the last of which has a hundred tests."""
     last = runs - 1
     return [
         Page("home", "/"),
@@ -137,13 +136,13 @@ PLANS = 5  # runs between two of the same plan on neighbouring testbeds
 
 
 class Site:
-    """A web server that is asked over connections that stay open."""
+    """A web server queried over persistent connections."""
 
     def __init__(self, address: str) -> None:
         self.host = urlsplit(address).netloc
 
     def times(self, address: str, requests: int) -> list[float]:
-        """Ask so many times in a row; the seconds that each answer took."""
+        """Send that many requests in a row; return the seconds of each response."""
         asked = http.client.HTTPConnection(self.host, timeout=120)
         taken = []
         for _ in range(requests):
@@ -158,7 +157,7 @@ class Site:
         return taken
 
     def times_of_many(self, address: str, requests: int) -> list[float]:
-        """The same with CLIENTS clients at once, each asking so many times."""
+        """Send that many requests from each of CLIENTS clients at once."""
         with ThreadPoolExecutor(CLIENTS) as clients:
             parts = clients.map(lambda _: self.times(address, requests), range(CLIENTS))
             return [time for part in parts for time in part]
@@ -166,19 +165,19 @@ class Site:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a page sends, and the queries that it makes."""
+    """Measure the response of a page, and its queries."""
 
     content: bytes
     queries: list[str]
 
     @property
     def text(self) -> bytes:
-        """The page without its plots, whose size is that of what was measured."""
+        """Return the page without its plots, whose size depends on the number of samples."""
         return re.sub(rb"<svg (?!class=\"key).*?</svg>", b"", self.content, flags=re.DOTALL)
 
 
 def ask(page: Page) -> Answer:
-    """Answer a page in this process."""
+    """Render a page in this process."""
     with CaptureQueriesContext(connection) as captured:
         answer = Client(headers={"host": "127.0.0.1"}).get(page.address)
     return Answer(answer.content, [query["sql"] for query in captured.captured_queries])
@@ -186,7 +185,7 @@ def ask(page: Page) -> Answer:
 
 def measure(site: Site, page: Page, answer: Answer, requests: int, web_pid: int) -> tuple[str, list[bool]]:
     """A line of the table, and whether each of its targets was met."""
-    site.times(page.address, 2)  # the first answers fill caches, as those of a server that has run for a while
+    site.times(page.address, 2)  # the first responses fill caches, as those of a running server are
     before = processor_seconds(web_pid)
     alone = site.times(page.address, requests)
     busy = (processor_seconds(web_pid) - before) / requests
@@ -209,13 +208,13 @@ def _quantiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 class Plans:
-    """Writes down how PostgreSQL answers the queries of pages."""
+    """Writes PostgreSQL's plans for the queries of pages."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
         self.count = 0
         self.bad: list[str] = []
-        """Those that read a large table from end to end."""
+        """Return the queries with a sequential scan of a large table."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT relname, reltuples FROM pg_class WHERE reltuples > %s AND relkind = 'r'", [LARGE_TABLE]
@@ -239,7 +238,7 @@ class Plans:
                 self.bad.append(text)
 
     def _reads_all(self, plan: dict[str, Any]) -> bool:
-        """Whether a plan has read a large part of a large table."""
+        """Return whether a plan has read a large part of a large table."""
         nodes = [plan]
         for node in nodes:
             nodes += node.get("Plans", [])
@@ -248,16 +247,16 @@ class Plans:
 
 
 def _rows_read(node: dict[str, Any]) -> float:
-    """Rows that a scan has looked at, whether it took them or not."""
+    """Return the rows that a scan has read, used or not."""
     looked_at = sum(node.get(name, 0) for name in ("Actual Rows", "Rows Removed by Filter"))
     return float(node["Actual Loops"] * looked_at)
 
 
 def ingest() -> bool:
-    """Print how many samples a second are written, and take them back. Returns whether the target was met.
+    """Print how many samples per second are written, and delete them. Return whether the target was met.
 
-    As runs and imports write them: rows of values, no objects, through COPY in one transaction, until the keys of their
-    measurements are checked, too. The table has all its rows and indexes.
+    As in runs and imports: rows of values, no objects, through COPY in one transaction, including the check of the
+    measurements' keys. The table has all its rows and indexes.
     """
     from perfweb.runs.bulk import copy_samples
     from perfweb.runs.models import Measurement
@@ -283,8 +282,8 @@ def ingest() -> bool:
 
 
 def paints(site: str, wanted: Sequence[Page]) -> list[bool]:
-    """Print when Chromium has something to show of each page (https://www.w3.org/TR/paint-timing/). Returns whether
-    each met the target.
+    """Print the first paint of each page in Chromium (https://www.w3.org/TR/paint-timing/). Return whether each met the
+    target.
     """
     results = []
     with sync_playwright() as playwright:
@@ -299,7 +298,7 @@ def paints(site: str, wanted: Sequence[Page]) -> list[bool]:
 
 
 def _first_paint(browser: Browser, address: str) -> float:
-    """Milliseconds until the first contentful paint in a browser that has nothing of the site yet."""
+    """Return milliseconds until the first contentful paint in a browser with an empty cache."""
     with browser.new_context() as context:
         shown = context.new_page()
         shown.goto(address)
@@ -312,7 +311,7 @@ _PAINT = """new Promise(resolve => new PerformanceObserver(list => {
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used of the processors so far (proc(5), utime and stime)."""
+    """Return the CPU time of a process (proc(5), utime and stime)."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

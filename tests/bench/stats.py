@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How often verdicts are wrong and how long they take, by experiments drawn from recorded and from made-up boots.
+"""Error rates of verdicts and the boots that they need, by experiments drawn from recorded and from generated boots.
 
-`./dev bench stats [SAMPLES.csv ...]` prints a table; without files the recorded one is taken. A file is the samples.csv
-of a run whose plan boots the baseline, another variant with the same tunables, and a third one, in this order.
+`./dev bench stats [SAMPLES.csv ...]` prints a table; the default is the recorded file. A file is the samples.csv of a
+run whose plan boots the baseline, another variant with the same tunables, and a third one, in this order.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MOST_BOOTS = 40
 
 Pair = tuple[list[float], list[float]]
 Draw = Callable[[np.random.Generator, int], list[Pair]]
-"""Draws so many boots of each variant: their samples, pair by pair as they followed each other."""
+"""Draws that many boots of each variant: their samples, in pairs in the order of the recording."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment said, and how many boots of each variant and samples of each boot it took."""
+    """The verdict of an experiment, with the boots of each variant and the samples of each boot that it took."""
 
     verdict: Verdict
     boots: int
@@ -43,13 +43,13 @@ class Outcome:
 
     @property
     def minutes(self) -> float:
-        """What it took, with samples of a second."""
+        """The time that it took, with samples of one second."""
         return 2 * self.boots * (costs.BOOT_SECONDS + costs.measuring(self.samples + WARM_UP, 1)) / 60
 
 
 @dataclass(frozen=True)
 class Design:
-    """A way to judge boots in their order, and how many samples of each it wants."""
+    """A way to judge boots in their order, and the samples that it needs of each."""
 
     samples: int
     judge: Callable[[list[Pair]], Outcome]
@@ -81,7 +81,7 @@ def sequential(samples: int, *, as_pages: bool = False) -> Design:
 
 
 def impatient(samples: int) -> Design:
-    """Look at Student's t over all samples after each pair of boots until it proves a difference: what not to do."""
+    """Test Student's t over all samples after each pair of boots until it proves a difference: a bad practice."""
 
     def judge(pairs: list[Pair]) -> Outcome:
         for boots in range(2, len(pairs) + 1):
@@ -100,7 +100,7 @@ def _sides(pairs: Iterable[Pair], samples: int) -> tuple[Boots, Boots]:
 
 
 def made_up(gain: float, scatter: float) -> Draw:
-    """Make up boots that scatter by so many percent, samples by one, and a second variant `gain` times as fast."""
+    """Generate boots that scatter by that percentage, samples by one, and a second variant `gain` times as fast."""
 
     def draw(random: np.random.Generator, n: int) -> list[Pair]:
         boots = 1 + scatter / 100 * random.normal(size=(n, 2, 1)) + random.normal(size=(n, 2, 5)) / 100
@@ -110,7 +110,7 @@ def made_up(gain: float, scatter: float) -> Draw:
 
 
 def recorded(pairs: list[Pair], *, exchange: bool, gain: float = 1.0) -> Draw:
-    """Draw recorded pairs with replacement; `exchange` turns each around or not by chance, so that nothing differs."""
+    """Draw recorded pairs with replacement; `exchange` swaps each at random, so that there is no difference."""
 
     def draw(random: np.random.Generator, n: int) -> list[Pair]:
         drawn = []
@@ -123,7 +123,7 @@ def recorded(pairs: list[Pair], *, exchange: bool, gain: float = 1.0) -> Draw:
 
 
 def scenarios(paths: Iterable[Path]) -> Iterator[tuple[str, Draw]]:
-    """Name what experiments are drawn from: made-up boots, and for each recorded test A/A and A/B."""
+    """Name the sources of experiments: generated boots, and for each recorded test A/A and A/B."""
     for scatter in (0.3, 1.0, 3.0):
         for gain in (1.0, 1.02, 1.1):
             yield f"made up, boots ±{scatter} %, change {gain - 1:+.0%}", made_up(gain, scatter)
@@ -149,7 +149,7 @@ DESIGNS = {
 
 
 def outcomes(draw: Draw, design: Design, experiments: int, seed: int = 1) -> list[Outcome]:
-    """Repeat an experiment with so many draws; none where boots have fewer samples than the design wants."""
+    """Repeat an experiment with that many draws; none if boots have fewer samples than the design needs."""
     random = np.random.default_rng(seed)
     if len(draw(random, 1)[0][0]) < design.samples:
         return []

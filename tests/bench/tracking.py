@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How well changes of level are found in series, beside the simple rules of the field: `./dev bench tracking`.
+"""The accuracy of change points in series, compared with the simple rules of the field: `./dev bench tracking`.
 
-A made-up series has 100 commits and maybe a step with the 61st. Its noise is drawn from the recorded boots of a run
-that measured the same all the time (tests/bench/data), as far as they lie from their median, scaled to a deviation of
-1 % of a point. A series grows commit by commit, and every method looks at it after each, as the service does: what it
-tells once counts, also if it drops it later. Nothing is adjusted to the outcome, and every number depends on the seed
-alone.
+A generated series has 100 commits and maybe a step at the 61st. Its noise is drawn from the recorded boots of an A/A
+run (tests/bench/data), as deviations from their median, scaled to a deviation of 1 % of a point. A series grows commit
+by commit, and every method runs after each commit, as in the service: a reported change counts once, even if it is
+withdrawn later. Nothing is tuned to the result, and every number depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ each commit. The series are seeded, so they are the same in every run.
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3
-"""Points by which a place may be wrong."""
+"""Max error of a place, in points."""
 TOGETHER = 5
-"""Points within which what is told is one alarm."""
+"""Points within which reports are one alarm."""
 FIRST = 6
-"""Points of the shortest series that is looked at."""
+"""Min points of a series."""
 METHODS: dict[str, Method] = {
     "levels (perfweb)": lambda values: [found.place for found in change_points(values)],
     "energy distance (perfweb, second opinion)": divide,
@@ -67,7 +66,7 @@ METHODS: dict[str, Method] = {
 
 
 def recorded_noise() -> Numbers:
-    """Relative deviations of recorded boots that were alike, with a standard deviation of 1 %."""
+    """Relative deviations of recorded A/A boots, with a standard deviation of 1 %."""
     found = []
     for boots in _alike().values():
         means = np.array([np.mean(boot) for boot in boots])
@@ -86,13 +85,13 @@ def _alike() -> dict[str, list[list[float]]]:
 
 
 def _deviation(values: Numbers) -> float:
-    """From the quartiles, which a few bad boots do not move; a normal distribution has 1.349 between them."""
+    """Scale from the quartiles, which a few bad boots do not affect; a normal distribution has 1.349 between them."""
     low, high = np.percentile(values, [25, 75])
     return float(high - low) / 1.349
 
 
 def recorded(rng: np.random.Generator, noise: Numbers) -> Numbers:
-    """Noise as it was recorded, with what outliers it had."""
+    """Noise as recorded, with its outliers."""
     return 1 + rng.choice(noise, COMMITS)
 
 
@@ -122,7 +121,7 @@ KINDS = {"as recorded": recorded, "outliers": outliers, "two modes": modes, "dri
 
 @dataclass
 class Score:
-    """What a method told of series with a step: in how many it was found, how soon, and how much else was told."""
+    """The reports of a method on series with a step: how many found it, the delays, and the number of other reports."""
 
     found: int = 0
     wrong: int = 0
@@ -139,7 +138,7 @@ class Score:
 
 
 def alarms(places: Iterable[int], together: int = TOGETHER) -> list[list[int]]:
-    """What was told, in groups of places that follow each other so closely: each is one alarm."""
+    """Return reports in groups of close places: each group is one alarm."""
     groups: list[list[int]] = []
     for place in sorted(set(places)):
         if groups and place - groups[-1][-1] <= together:
@@ -150,7 +149,7 @@ def alarms(places: Iterable[int], together: int = TOGETHER) -> list[list[int]]:
 
 
 def near(place: int) -> bool:
-    """Whether this is the place of the step."""
+    """Return whether this is the place of the step."""
     return abs(place - STEP) <= NEAR
 
 
@@ -160,7 +159,7 @@ def false_alarms(method: Method, values: Sequence[float]) -> int:
 
 
 def judge(method: Method, values: Sequence[float], score: Score) -> None:
-    """Add to a score what is told of a series from its step on, which was not told before."""
+    """Add the reports of a series from its step on to a score, without those made before the step."""
     before = method(values[:STEP])
     told, delay = list[int](), math.inf
     for length in range(STEP + 1, len(values) + 1):
@@ -182,7 +181,7 @@ def series_of(kind: str, size: float, number: int, noise: Numbers) -> list[float
 
 
 def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
-    """A line of the table: what a method makes of so many series of a kind."""
+    """A line of the table: the results of a method on that many series of a kind."""
     noise, method, cells = recorded_noise(), METHODS[name], list[str]()
     false = sum(false_alarms(method, series_of(kind, 0, number, noise)) for number in range(series))
     for size in sizes:
@@ -194,7 +193,7 @@ def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
 
 
 def _prepare_worker() -> None:
-    """Leaves the CPUs to others, and ends at Ctrl-C without a traceback."""
+    """Leave CPU time to other processes, and end at Ctrl-C without a traceback."""
     os.nice(1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -217,7 +216,7 @@ def table(series: int, sizes: Sequence[float], kinds: Sequence[str]) -> str:
 
 
 def real() -> list[str]:
-    """What the methods tell of a year of FreeBSD: revisions, by the means of five samples."""
+    """The reports of the methods for a year of FreeBSD: revisions, by the means of five samples."""
     with FREEBSD.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     revisions = list(dict.fromkeys(row["revision"] for row in rows))

@@ -3,7 +3,7 @@
 
 CHROMIUM = "/usr/bin/chromium"
 
-# No sandbox because tests may run as root; the others keep Chromium from calling home.
+# No sandbox because tests may run as root; the other options keep Chromium from contacting its maker.
 CHROMIUM_FLAGS = [
     "--no-sandbox",
     "--disable-quic",

@@ -15,7 +15,7 @@ from perfweb.runs.models import Run
 from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 from tests.factories import create_run
 
-# Waiting ends as soon as what is expected is there; a busy machine may need long.
+# A wait ends as soon as the expected element is there; a busy machine may need long.
 expect.set_options(timeout=30_000)
 
 
@@ -50,7 +50,7 @@ def finished_run(live_server: LiveServer) -> Run:
 
 @pytest.fixture
 def own_page(context: BrowserContext, live_server: LiveServer) -> Iterator[Page]:
-    """A page that fails its test when it asks another site for anything."""
+    """A page that fails its test when it requests anything from another site."""
     elsewhere: list[str] = []
     here = urlsplit(live_server.url).netloc
 
@@ -66,7 +66,7 @@ def own_page(context: BrowserContext, live_server: LiveServer) -> Iterator[Page]
 
 @pytest.fixture
 def watched_page(own_page: Page) -> Iterator[Page]:
-    """One that fails its test when it writes an error to its console, too."""
+    """A page that fails its test when it writes an error to its console, too."""
     errors: list[str] = []
     own_page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     own_page.on("pageerror", lambda error: errors.append(str(error)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the pictures of submissions in docs/howto/patches.md, of patches and results that are made up:
+"""Makes the pictures of submissions in docs/howto/patches.md, of generated patches and results:
 
 ./dev test tests/browser/pictures.py
 """
@@ -59,7 +59,7 @@ def person(name: str, role: Role) -> Actor:
 
 @pytest.fixture
 def checkout(settings: Settings, tmp_path: Path) -> Checkout:
-    """The stack in a repository of its own, with SERIES behind its main branch."""
+    """Make a repository of the stack, with SERIES on top of its main branch."""
     settings.PATCH_REPOSITORY, settings.PERFWEB_VAR = tmp_path, tmp_path / "var"
     shutil.copytree(ROOT / "stack", tmp_path / "stack")
     made = Checkout(tmp_path)
@@ -75,7 +75,7 @@ def checkout(settings: Settings, tmp_path: Path) -> Checkout:
 
 @pytest.fixture
 def submissions(checkout: Checkout, live_server: LiveServer) -> dict[str, int]:
-    """One of each kind, by what it is, and the patch that the form is shown with."""
+    """Make a submission of each kind, by its name, and the patch that the form is shown with."""
     create_testbed()
     ada, grace = person("ada", Role.MAINTAINER), person("grace", Role.SUBMITTER)
     series = checkout.git("format-patch", "--stdout", "--base=main", "main..series")
@@ -97,7 +97,7 @@ def submissions(checkout: Checkout, live_server: LiveServer) -> dict[str, int]:
 
 @pytest.fixture
 def desktop(own_page: Page, live_server: LiveServer, submissions: dict[str, int]) -> Page:
-    """A page of a maintainer's."""
+    """A page as a maintainer sees it."""
     own_page.set_viewport_size(DESKTOP)
     signed_in(own_page, live_server, User.objects.get(username="ada"))
     return own_page
@@ -120,7 +120,7 @@ def test_submission(desktop: Page, live_server: LiveServer, submissions: dict[st
 
 
 def estimate(page: Page, checkout: Checkout) -> None:
-    """What the form says about a patch that nobody has submitted yet."""
+    """Show the form's preview of a patch that was not submitted yet."""
     page.locator("[name=text]").fill(checkout.git("format-patch", "--stdout", "--base=main", "main..series~1").decode())
     page.locator("[name=examine]").click()
     page.get_by_role("status").wait_for()

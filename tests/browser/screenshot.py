@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes pictures of pages that are being served, such as the one in the README.
+"""Makes pictures of served pages, such as the one in the README.
 
 python -m tests.browser.screenshot http://127.0.0.1:8000/runs/1/compare/deferred..direct/ docs/images/comparison.png
 python -m tests.browser.screenshot --telephone --dark --no-javascript --whole http://127.0.0.1:8000/ home.png

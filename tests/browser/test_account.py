@@ -23,7 +23,7 @@ PASSWORD = "correct horse battery staple"
 
 
 def sign_in(page: Page, site: str, wanted: str) -> None:
-    """Ask for a page, and come to it after signing in without a mouse."""
+    """Request a page, and get to it after signing in without a mouse."""
     page.goto(site + wanted)
     expect(page.get_by_label("Username")).to_be_focused()
     page.keyboard.type("ann")
@@ -56,8 +56,8 @@ def test_from_signing_in_to_a_token_and_out(watched_page: Page, live_server: Liv
 
 @pytest.mark.django_db(transaction=True)
 def test_signing_in_elsewhere_and_back(page: Page, live_server: LiveServer, there: Identities) -> None:
-    """A browser keeps policies of cookies and forms that Django's client does not know. The provider is another site,
-    since its address is a number and ours a name.
+    """A browser enforces policies of cookies and forms that Django's client does not know. The provider is another
+    site, because its address is a number and that of the site a name.
     """
 
     def ask(route: Route) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What holds for every page: axe-core finds no violation, nothing comes from another site, no sideways scrolling."""
+"""Rules for every page: axe-core finds no violation, nothing comes from another site, no horizontal scrolling."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PAGES = {
 
 @pytest.fixture
 def keys(live_server: LiveServer) -> dict[str, int]:
-    """Runs of all kinds, by the names with which the addresses of the pages speak of them."""
+    """Runs of all kinds, by their names in the addresses of the pages."""
     history = create_history(4, [TEST])
     run, knobs = create_run(failed_test="udp.rr/host-host/ipv4"), create_knob_run()
     summarise([run.pk, knobs.pk])
@@ -85,7 +85,7 @@ def keys(live_server: LiveServer) -> dict[str, int]:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core (https://github.com/dequelabs/axe-core) finds wrong with the page as it is shown now."""
+    """Return what axe-core (https://github.com/dequelabs/axe-core) finds wrong with the current page."""
     result: dict[str, Any] = page.evaluate("axe.run({resultTypes: ['violations']})")
     return [f"{rule['id']}: {node['html'][:200]}" for rule in result["violations"] for node in rule["nodes"]]
 

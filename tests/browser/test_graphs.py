@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Graphs with and without JavaScript: series can be hidden, points lead to their runs, and pictures can be kept."""
+"""Graphs with and without JavaScript: series can be hidden, points lead to their runs, and images can be saved."""
 
 from __future__ import annotations
 

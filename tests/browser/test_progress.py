@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The page of a run that is not over, served as in production: an ASGI server and real Redis Streams."""
+"""The page of a running run, served as in production: an ASGI server and real Redis Streams."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""perfctl with an account: the token is kept safely, and goes to its own server only."""
+"""perfctl with an account: the token is stored safely, and is sent to its own server only."""
 
 from __future__ import annotations
 

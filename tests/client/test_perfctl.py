@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command as it is installed, against a server as in production."""
+"""The installed command, against a server as in production."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Perfctl = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def perfctl(asgi_server: str, tmp_path: Path) -> Perfctl:
-    """Runs the command in an empty directory; its first argument is the status with which it must end."""
+    """Runs the command in an empty directory; its first argument is the expected exit status."""
     environment = {**os.environ, "PYTHONPATH": str(CLIENT), "PERFCTL_SERVER": asgi_server}
 
     def run(status: int, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -120,7 +120,7 @@ def test_a_run_is_followed_to_its_end(perfctl: Perfctl) -> None:
 
 
 def test_what_is_wrong_is_said(asgi_server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """In this process, which is quicker than a command for each mistake."""
+    """In this process, which is faster than a command for each mistake."""
     run = create_run(tests=[TEST])
 
     def complaint(status: int, *arguments: object) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the bench of statistics records, from a server as in production."""
+"""The recording of samples for the bench of statistics, from a server as in production."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """Runs the project's tests and linters: `./dev test`, and `./dev lint`.
 
     python -m tests.gate --var DIR                  the gate: everything that has to pass before a change lands
-    python -m tests.gate --var DIR --thorough       and what takes longer; it fails if it exceeds its budget
-    python -m tests.gate --var DIR --changed        what the changes since the main branch ask for
+    python -m tests.gate --var DIR --thorough       also the long tests; fails if it exceeds its budget
+    python -m tests.gate --var DIR --changed        the jobs that the changes since the main branch affect
     python -m tests.gate --var DIR --job JOB ...    jobs by name; `lint` are all linters
     python -m tests.gate --list                     the names of all jobs
 
@@ -30,14 +30,14 @@ LIGHT_JOBS = 5
 
 
 def budget(thorough: bool) -> float:
-    """Seconds that a run may take."""
+    """Max seconds of a run."""
     with (plan.ROOT / "pyproject.toml").open("rb") as file:
         budgets = tomllib.load(file)["tool"]["perfweb"]["tests"]
     return float(budgets["thorough_seconds" if thorough else "gate_seconds"])
 
 
 def selected(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list[Job]:
-    """The jobs that the command line asks for."""
+    """Return the jobs that the command line selects."""
     setting = plan.Setting(options.var.absolute(), options.thorough)
     everything = plan.all_jobs(setting)
     if not options.changed and not options.jobs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run of the gate leaves for later ones of all clones on this machine: caches, and how long jobs take."""
+"""Data that a run of the gate stores for later ones of all clones on this machine: caches, and durations of jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recorded() -> dict[str, float]:
 
 
 def record(outcomes: Sequence[Outcome]) -> None:
-    """Keeps the CPU seconds of the jobs that have passed: one that failed may have ended early."""
+    """Store the CPU seconds of the jobs that have passed: a failed one may have ended early."""
     seconds = recorded() | {outcome.job.name: round(outcome.cpu_seconds, 1) for outcome in outcomes if outcome.passed}
     new = cache() / f"durations.json.{os.getpid()}"
     new.write_text(json.dumps(seconds, indent=1, sort_keys=True) + "\n", encoding="utf-8")

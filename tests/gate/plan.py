@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The jobs of `./dev test`: what each runs, what it comes after, and which changes it depends on."""
+"""The jobs of `./dev test`: their commands, the jobs before them, and the changes that affect them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ BIN = Path(PYTHON).parent
 STACK_BUILDS = ("release", "address", "thread")
 CLANG_BUILDS = ("clang", "clang-sim")
 FUZZ_SECONDS = {False: "8", True: "60"}
-"""How long each fuzzer explores, by whether the run is thorough."""
+"""Seconds that each fuzzer explores, by whether the run is thorough."""
 
-# Of tests/stack: files with a job of their own. The rest of tests/stack is one job.
+# Files of tests/stack with a separate job. The rest of tests/stack is one job.
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
 FUZZED = ("test_fuzz.py",)
 
-# Of tests/lab: what emulates machines.
+# Files of tests/lab that emulate machines.
 GUESTS = "tests/lab/test_vmlab.py"
 
-# Of tests/unit: folders of a job of their own, which ask the site for pages and the interface for programs.
+# Folders of tests/unit with a separate job, which request pages of the site and of the API.
 PAGES = ("accounts", "api", "crawl", "reports")
 
-# Of tests/integration: jobs beside each other, since most of the time of each test is waited. The rest is one job.
+# Files of tests/integration as parallel jobs, because most of the time of each test is waiting. The rest is one job.
 INTEGRATION = {
     "integration-faults": ("test_faults.py", "test_labs.py"),
     "integration-outages": (
@@ -52,12 +52,12 @@ WEIGHTS = {
     "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
     "lint-shellcheck": 5, "lint-ruff": 5, "lint-prose": 5,
 }  # fmt: skip
-"""About how many CPU seconds each job takes where no gate has run yet (tests/gate/durations.py)."""
+"""Approximate CPU seconds of each job before the first run of the gate (tests/gate/durations.py)."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the jobs of a run have in common: the directory of its data, and whether it is the thorough one."""
+    """Common settings of the jobs of a run: the directory of its data, and whether it is the thorough one."""
 
     var: Path
     thorough: bool = False
@@ -99,24 +99,24 @@ def _alone(name: str, *argv: str) -> Argv:
 
 
 def _mypy() -> Argv:
-    """Its results of a module are found by the content of the file, the options and its version."""
+    """mypy's cached results of a module depend on the content of the file, the options and the version."""
     words = ("--no-error-summary", f"--cache-dir={cache('mypy')}")
     return _alone("mypy", str(BIN / "mypy"), *words, *tracked("*.py"))
 
 
 def _cppcheck() -> Argv:
-    """Its results of a file are found by the preprocessed source, the options and its version."""
+    """cppcheck's cached results of a file depend on the preprocessed source, the options and the version."""
 
     def output(*argv: str) -> str:
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
     machine = output("uname", "-m")
-    # Without any definition it tries a dozen sets of those that the C library's headers test, in ten times the time.
+    # Without any definition it tries a dozen sets of macros of the C library's headers, in ten times the time.
     defined = ["__STDC__=1", "__STDC_VERSION__=201112L", "__GNUC__=12", "__GNUC_MINOR__=2", "__linux__=1"]
     defined += [f"__{machine}__=1", "INVARIANTS", "WITNESS", "LOCK_TRACKING", "LOCK_PROFILING"]
     return _alone(
         "cppcheck", "cppcheck", "--quiet", "--std=c11", "--enable=portability", "--inline-suppr", "--error-exitcode=1",
-        # It takes a buffer that is passed to be filled for one that is read.
+        # It mistakes a buffer that is passed to be filled for one that is read.
         "--suppress=ctuuninitvar",
         f"--cppcheck-build-dir={cache('cppcheck')}", "-I", "stack", "-I", "build/clang",
         "-I", f"/usr/include/{output('gcc', '-print-multiarch')}",
@@ -140,7 +140,7 @@ def pytest_job(
     databases: bool = False,
     environment: dict[str, str] | None = None,
 ) -> Job:
-    """A run of pytest with a directory of its own, in which it has PostgreSQL and Redis if it needs them."""
+    """A run of pytest with a private directory, with PostgreSQL and Redis if it needs them."""
     var, junit = setting.var / name, setting.var / name / "junit.xml"
     words = [PYTHON, "-m", "pytest", "-q", f"--junit-xml={junit}", "-o", f"cache_dir={var / 'pytest_cache'}"]
     words += [word for plugin, job in HEAVY_PLUGINS.items() if job != name for word in ("-p", f"no:{plugin}")]
@@ -163,7 +163,7 @@ def pytest_job(
 
 
 def test_jobs(setting: Setting) -> list[Job]:
-    """All tests: what mostly waits first, then the builds that others come after."""
+    """All tests: jobs that mostly wait first, then the builds that others need."""
     stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED)]
     pages = [f"--ignore=tests/unit/{name}" for name in PAGES]
     others = [f"--ignore=tests/integration/{name}" for names in INTEGRATION.values() for name in names]
@@ -216,7 +216,7 @@ DOCUMENTED = (
 )  # fmt: skip
 """Tests that compare a document with the code: also part of the jobs `unit` and `stack`."""
 
-# The jobs of what begins with a path; the first that fits counts. All jobs run for what is not here.
+# The jobs of paths with a prefix; the first match counts. All jobs run for other paths.
 DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("docs/reference/tunables.md", (*DOCS, "docs-tunables")),
     ("docs/", DOCS),
@@ -241,7 +241,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def partial_jobs(setting: Setting) -> list[Job]:
-    """Parts of the gate's jobs, for changes that ask for no more."""
+    """Parts of the gate's jobs, for changes that affect only these."""
     first = "tests/integration/test_runs.py::test_demo_command_runs_a_plan_to_its_verdict"
     tunnel = f"{GUESTS}::test_packets_between_guests_travel_in_a_tunnel"
     return [
@@ -254,7 +254,7 @@ def partial_jobs(setting: Setting) -> list[Job]:
 
 
 def names_for(changed: Iterable[str], everything: Sequence[str]) -> set[str]:
-    """The names of the jobs that changed files ask for."""
+    """Return the names of the jobs that changed files affect."""
     chosen: set[str] = set()
     for path in changed:
         jobs = next((jobs for prefix, jobs in DEPENDENTS if path.startswith(prefix)), tuple(everything))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the results of a run, which pytest and meson leave as JUnit XML, and sums them up in a table."""
+"""Reads the results of a run, which pytest and meson write as JUnit XML, and summarises them in a table."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_junit(job: str, path: Path) -> list[TestCase]:
 
 
 def collect(outcomes: Sequence[Outcome], directory: Path) -> list[TestCase]:
-    """All tests of a run. The files are kept in `directory`, named by their jobs; those of earlier runs go."""
+    """All tests of a run. The files are kept in `directory`, named by their jobs; those of earlier runs are deleted."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     cases = []
@@ -88,13 +88,13 @@ def table(outcomes: Sequence[Outcome], cases: Sequence[TestCase]) -> list[str]:
 
 
 def machine_cpu_seconds(stat: Path = Path("/proc/stat")) -> float:
-    """CPU seconds that all processes of the machine have used since it was booted (proc_stat(5))."""
+    """CPU seconds that all processes of the machine have used since its boot (proc_stat(5))."""
     user, nice, system, _idle, _iowait, irq, softirq = map(int, stat.read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def busy(outcomes: Sequence[Outcome], machine: float, cpus: int, seconds: float) -> str:
-    """CPU time of the jobs' own processes, and of the whole machine: servers and guests that they start, too."""
+    """CPU time of the jobs' own processes, and of the whole machine with the servers and guests that they start."""
     used = sum(outcome.cpu_seconds for outcome in outcomes)
     share = 100 * machine / (cpus * seconds)
     return f"CPU time: {minutes(used)} by jobs, {minutes(machine)} by the machine ({share:.0f} % of {cpus} CPUs)"

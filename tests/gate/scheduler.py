@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs jobs beside each other on a fixed number of CPU slots.
+"""Runs jobs in parallel on a fixed number of CPU slots.
 
 A job is a sequence of commands with one log. It takes `cpus` slots, or none if it mostly waits; such light jobs have a
-limit of their own. The job with the longest chain of jobs that come after it starts first (list scheduling by critical
-path), as soon as the jobs that it comes after have ended and its slots are free; equal ones start in the order given. A
-job that fails stops no other: a run reports all failures.
+separate limit. The job with the longest chain of dependent jobs starts first (list scheduling by critical path), as
+soon as its dependencies have ended and its slots are free; equal ones start in the given order. A failed job stops no
+other: a run reports all failures.
 
-Every command leads a process group of its own, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
-groups, waits until they have tidied up, kills those that do not end, and runs the clean-up commands of each job.
+Every command leads its own process group, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
+groups, waits for their clean-up, kills those that do not end, and runs the clean-up commands of each job.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ Argv = tuple[str, ...]
 INTERRUPTED = 130
 NOT_FOUND = 127
 GRACE_SECONDS = 60.0
-"""How long an interrupted command may tidy up before it is killed: a worker in a run restores its lab first."""
+"""Seconds in which an interrupted command can clean up before it is killed: a worker in a run restores its lab
+first.
+"""
 
 
 @dataclass(frozen=True)
 class Job:
     """Commands that run one after the other until one fails.
 
-    `weight` is about how many CPU seconds the job takes; only the order of jobs depends on it.
-    `cleanup` runs at the end whatever happened. `after` names jobs that must have ended before, passed or not; names of
-    jobs that are not part of the run are ignored. `junit` are files in which the commands leave their results.
+    `weight` is the approximate number of CPU seconds; only the order of jobs depends on it. `cleanup` runs at the end
+    in any case. `after` names jobs that must have ended before, passed or not; names of jobs that are not part of the
+    run are ignored. `junit` are files in which the commands write their results.
     """
 
     name: str
@@ -50,9 +52,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: the exit status of its first command that failed, or 0.
+    """The result of a job: the exit status of its first failed command, or 0.
 
-    `seconds` pass from start to end; `cpu_seconds` are those of its commands, which a busy machine hardly changes.
+    `seconds` pass from start to end; `cpu_seconds` are those of its commands, which other load hardly changes.
     """
 
     job: Job
@@ -76,7 +78,7 @@ def _signal_group(leader: int, number: int) -> None:
 
 
 async def _end_group(leader: int, ended: asyncio.Task[tuple[int, float]], grace: float) -> None:
-    """Interrupts a process group as Ctrl-C would and waits for its leader; what is left after `grace` is killed."""
+    """Interrupts a process group like Ctrl-C and waits for its leader; the rest is killed after `grace` seconds."""
     _signal_group(leader, signal.SIGINT)
     await asyncio.wait([ended], timeout=grace)
     _signal_group(leader, signal.SIGKILL)
@@ -84,14 +86,14 @@ async def _end_group(leader: int, ended: asyncio.Task[tuple[int, float]], grace:
 
 
 def _wait_for(leader: int) -> tuple[int, float]:
-    """Waits for a child: its exit status as a shell has it, and the CPU seconds of it and its own children."""
+    """Waits for a child: its exit status as a shell reports it, and the CPU seconds of it and its own children."""
     _, status, used = os.wait4(leader, 0)
     code = os.waitstatus_to_exitcode(status)
     return (code if code >= 0 else 128 - code), used.ru_utime + used.ru_stime
 
 
 def longest_chain_first(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs by the weight of the heaviest chain that begins with each. Raises ValueError if there is a circle."""
+    """The jobs by the weight of the heaviest chain that begins with each. Raises ValueError for a cycle."""
     followers = {job.name: [other for other in jobs if job.name in other.after] for job in jobs}
     chains: dict[str, float] = {}
     left = list(jobs)
@@ -166,7 +168,7 @@ class Scheduler:
                 if status != 0:
                     break
         finally:
-            # A second interrupt must not stop the clean-up of the first.
+            # A second interrupt must not stop the clean-up after the first.
             cleanup = asyncio.create_task(self._clean_up(job, log))
             while not cleanup.done():
                 try:
@@ -205,7 +207,7 @@ class Scheduler:
 def run_jobs(scheduler: Scheduler, jobs: Sequence[Job]) -> list[Outcome]:
     """Runs jobs from synchronous code; SIGINT, SIGTERM and SIGHUP end them and raise KeyboardInterrupt.
 
-    Further signals are ignored while the jobs tidy up.
+    Further signals are ignored while the jobs clean up.
     """
 
     async def supervise() -> list[Outcome]:

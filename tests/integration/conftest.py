@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The whole path for real: PostgreSQL, Redis, a Celery worker, Ansible over SSH and a lab of namespaces.
+"""The whole path without mocks: PostgreSQL, Redis, a Celery worker, Ansible over SSH and a lab of namespaces.
 
-The services are those of `./dev test`, which these tests stop and start again; nothing else uses them meanwhile.
+The services are those of `./dev test`, which these tests stop and restart; nothing else uses them meanwhile.
 """
 
 import os
@@ -56,7 +56,7 @@ def history(run: Run) -> list[str]:
 
 
 def _programs() -> Iterator[tuple[int, str]]:
-    """All processes of the machine: process id and name of the program."""
+    """Return all processes of the machine: process id and name of the program."""
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{entry}/comm", encoding="utf-8") as file:
@@ -64,15 +64,15 @@ def _programs() -> Iterator[tuple[int, str]]:
 
 
 class LabHosts:
-    """The hosts of the lab, for looking at what runs there."""
+    """The hosts of the lab, for inspection of their processes."""
 
     def __init__(self, lab: netlab.Lab) -> None:
         self.lab = lab
 
     def processes(self, host: str, program: str = "") -> dict[int, str]:
-        """The programs on a host by process id, or one of them, without its SSH server."""
+        """Return the programs on a host by process id, or one of them, without its SSH server."""
         wanted = {pid: name for pid, name in _programs() if name == program or not program}
-        if program and not wanted:  # which costs little, as tests look for a program again and again
+        if program and not wanted:  # fast, because tests look for a program again and again
             return {}
         there = set(map(int, self._ip("netns", "pids", self.lab.namespace(host)).split()))
         # The stack has a network namespace of its own.
@@ -87,16 +87,16 @@ class LabHosts:
             self._signal(pid, signal.SIGKILL)
 
     def hold(self, host: str, program: str) -> bool:
-        """Stops a program in its tracks; False if none runs there (any more)."""
+        """Suspend a program (SIGSTOP); return False if none runs there (any more)."""
         return any(self._signal(pid, signal.SIGSTOP) for pid in self.processes(host, program))
 
     def release(self, host: str, program: str) -> None:
-        """Lets what was held go on."""
+        """Continue the suspended programs."""
         for pid in self.processes(host, program):
             self._signal(pid, signal.SIGCONT)
 
     def use_reno(self, host: str) -> None:
-        """Gives a host another congestion control than the lab's, one that every kernel allows."""
+        """Give a host another congestion control than the lab's, which every kernel allows."""
         path = "/proc/sys/net/ipv4/tcp_congestion_control"
         self._ip("netns", "exec", self.lab.namespace(host), "sh", "-c", f"echo reno >{path}")
 
@@ -109,7 +109,9 @@ class LabHosts:
         return True
 
     def left_behind(self, run: Run) -> list[str]:
-        """What is left of `run` on the hosts: processes, an address or a device on the data links, directories."""
+        """Return the remains of `run` on the hosts: processes, an address or a device on the data links,
+        directories.
+        """
         left = [f"{name} on {host}" for host in ("left", "dut", "right") for name in self.processes(host).values()]
         dut = self.lab.namespace("dut")
         if "inet " in self._ip("-n", dut, "address", "show", "data0"):
@@ -141,7 +143,7 @@ def layout() -> Layout:
 
 @pytest.fixture(scope="session")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabHosts]:
-    """A lab of its own, whose name and network no other test run has."""
+    """A private lab, whose name and network no other test run has."""
     lab = raise_lab("i", tmp_path_factory.mktemp("lab"))
     yield LabHosts(lab)
     netlab.down(lab)
@@ -149,7 +151,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabHosts]:
 
 @pytest.fixture(autouse=True)
 def invariants(transactional_db: None) -> Iterator[None]:
-    """After every test, whatever it broke: nothing in the database contradicts itself, and no worker works any more."""
+    """Check after every test, whatever it broke: the database has no contradictions, and no worker is busy."""
     yield
     assert violations() == []
 
@@ -166,7 +168,7 @@ def worker(testbed: Testbed, tmp_path: Path) -> Iterator[Worker]:
     worker.start()
     yield worker
     worker.kill()
-    print(worker.log.read_text(encoding="utf-8", errors="replace"))  # which pytest shows of a test that failed
+    print(worker.log.read_text(encoding="utf-8", errors="replace"))  # pytest shows it if a test fails
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +180,9 @@ def started_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]
 
 @pytest.fixture
 def lasting_worker(testbed: Testbed, started_worker: Worker) -> Iterator[None]:
-    """A worker for all tests of a module that leave it alone: starting one costs as much as a small run."""
+    """A worker shared by all tests of a module that do not break it, because starting one takes as long as a small
+    run.
+    """
     if not started_worker.runs():
         started_worker.start()
     begin = started_worker.log.stat().st_size
@@ -189,5 +193,5 @@ def lasting_worker(testbed: Testbed, started_worker: Worker) -> Iterator[None]:
 
 @pytest.fixture
 def run(testbed: Testbed, worker: Worker) -> Run:
-    """A tiny run that a worker has just been told of."""
+    """A tiny run whose message a worker has just received."""
     return services.submit(PLAN, testbed.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports what a Celery worker of this service does, for the processes that are forked from this one."""
+"""Imports the modules of this service's Celery worker, for the processes that are forked from this one."""
 
 import gc
 import importlib
@@ -12,4 +12,4 @@ for name in (
 ):
     importlib.import_module(name)
 app.loader.import_default_modules()
-gc.freeze()  # a fork shares what nothing looks at
+gc.freeze()  # a fork shares pages that the garbage collector does not scan

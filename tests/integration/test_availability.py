@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A database, a Redis or a disk that is away: 503 with Retry-After, never 500, and recovery within seconds."""
+"""A database, a Redis or a disk is unavailable: 503 with Retry-After, never 500, and recovery within seconds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def site_works(site: Installation) -> Iterator[None]:
 
 
 def visit(site: Installation, path: str = "/runs/") -> list[Reply]:
-    """VISITORS at once, which makes the pool of connections grow."""
+    """Send VISITORS requests at once, which makes the pool of connections grow."""
     with ThreadPoolExecutor(VISITORS) as pool:
         return list(pool.map(lambda _: site.get(path), range(VISITORS)))
 
@@ -69,7 +69,7 @@ def health(site: Installation) -> dict[str, str]:
 
 
 def recovers(site: Installation) -> None:
-    """From RECOVERY_SECONDS after now on every request is answered."""
+    """Assert that from RECOVERY_SECONDS after now on every request succeeds."""
     back = time.monotonic()
     wait_until(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
     assert statuses(visit(site)) == {200}
@@ -91,7 +91,7 @@ def test_postgresql_is_killed_while_many_read(site: Installation) -> None:
 
 
 def test_postgresql_is_killed_and_comes_back_before_the_next_request(site: Installation) -> None:
-    """All connections that the pool keeps are dead, and nothing has found that out yet."""
+    """All connections of the pool are dead, and no request has noticed it yet."""
     assert statuses(visit(site)) == {200}
     site.kill("postgresql")
     site.start("postgresql")
@@ -125,7 +125,7 @@ def test_postgresql_has_no_connection_left(site: Installation) -> None:
 
 
 def test_postgresql_takes_no_changes(site: Installation) -> None:
-    """As a standby does, or a server in recovery: pages can be read, and what writes says when to come again."""
+    """As on a standby, or a server in recovery: pages can be read, and writes return when to retry."""
     administer(site, "ALTER DATABASE perfweb SET default_transaction_read_only = on")
     assert statuses(visit(site)) == {200}
     form = site.get("/account/sign-in/")
@@ -165,7 +165,7 @@ def test_messenger_and_beat_go_on_when_redis_and_postgresql_are_back(site: Insta
 
 
 def test_the_disk_cannot_be_written(site: Installation, tmp_path: Path) -> None:
-    """A directory in the place of which there is none: root may write to any other."""
+    """Put a directory in the place of a file, because root could write to any other one."""
     var = site.layout.var
     away = tmp_path / "away"
     os.rename(var, away)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clocks that are set by an hour, forward and back, while a run is measured.
 
-The time of day of one process at a time is set, and the monotonic clock stays as it is (clock_settime(2)).  libfaketime
-does not do: it makes short sleeps of Python 3.11 fail with EINVAL, and needs semaphores that PostgreSQL's user cannot
-open.
+The time of day of one process at a time is set, and the monotonic clock is unchanged (clock_settime(2)). libfaketime
+does not suffice: it makes short sleeps of Python 3.11 fail with EINVAL, and needs semaphores that PostgreSQL's user
+cannot open.
 """
 
 import os
@@ -55,7 +55,7 @@ class Clock:
         self.environment = {"LD_PRELOAD": str(library), "PERFWEB_CLOCK": str(self.file)}
 
     def set(self, hours: int) -> None:
-        """Sets it at once, so many hours from the true time."""
+        """Set it at once, by that many hours from the true time."""
         with self.file.open("r+b") as file:
             file.write((hours * 3600).to_bytes(8, sys.byteorder, signed=True))
 
@@ -114,7 +114,7 @@ def database_clock(testbed: Testbed, layout: Layout, clock: Clock, monkeypatch: 
 
 
 def test_clock_of_the_database_is_set(testbed: Testbed, hosts: LabHosts, database_clock: Clock, tmp_path: Path) -> None:
-    """A step expires no lease of a run that lives, and keeps none of one that died."""
+    """A step expires no lease of a live run, and keeps none of a dead one."""
     worker = Worker(tmp_path)
     worker.start()
     try:
@@ -193,7 +193,7 @@ def test_clock_of_the_site_is_set(clock: Clock, tmp_path: Path) -> None:
 
 
 def session(reply: Reply) -> str:
-    """The cookie of who has just signed in."""
+    """The session cookie after a sign-in."""
     assert reply.status == 302, reply
     found = re.search(r"sessionid=\w+", reply.headers["Set-Cookie"])
     assert found

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whatever dies in the middle of a run: its end says so or it goes on, the lab is clean, nothing measured is lost."""
+"""Any process dies in the middle of a run: the run ends with a reason or continues, the lab is clean, no result is
+lost.
+"""
 
 import time
 
@@ -21,9 +23,9 @@ def measured(run: Run) -> set[int]:
 
 
 def hold_second_boot(run: Run, hosts: LabHosts) -> set[int]:
-    """Waits until one boot is measured, and holds a sample of the next one; returns what is in the database.
+    """Wait until one boot is measured, and suspend a sample of the next one; return the database's content.
 
-    Held: however late we are, the second boot has not been measured before something dies.
+    With the sample suspended, the second boot cannot be finished before a process dies, however slow the test is.
     """
     second = Boot.objects.filter(run=run, position=1)
     wait_for(second.exists, "the second boot")
@@ -33,7 +35,7 @@ def hold_second_boot(run: Run, hosts: LabHosts) -> set[int]:
 
 
 def recover(run: Run) -> None:
-    """What beat does every few seconds: a lease may have been renewed a moment ago."""
+    """Do what beat does every few seconds: a lease may have been renewed a moment ago."""
 
     def is_noticed() -> bool:
         current_app.send_task("runners.tasks.recover")
@@ -44,7 +46,7 @@ def recover(run: Run) -> None:
 
 
 def goes_on_to_its_end(run: Run) -> None:
-    """By itself, once its testbed is clean."""
+    """Automatically, once its testbed is clean."""
     wait_for_state(run, RunState.DONE)
     assert history(run).count("interrupted") == run.losses.count() == 1
     assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 4
@@ -103,7 +105,7 @@ def test_database_is_restarted(run: Run, layout: Layout, hosts: LabHosts) -> Non
 
 
 def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: LabHosts) -> None:
-    """The measurement that nobody could store waits in the spool and is there after the resumption."""
+    """The measurement that could not be stored waits in the spool and is stored after the resumption."""
     before = hold_second_boot(run, hosts)
     connection.close()
     stop(layout, ["postgresql"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""States that a database, a Redis or a disk leaves by itself: starting up, loading, read-only, full.
+"""States of a database, a Redis or a disk that end by themselves: starting up, loading, read-only, full.
 
-Each server really is in that state.  Pages answer, or say 503 with Retry-After, and never 500.
+Each server really is in that state. Pages respond, with 503 and Retry-After if they cannot work, and never with 500.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECOVERY_SECONDS = 5.0
 
 @contextmanager
 def disk(path: Path, size: str) -> Iterator[None]:
-    """A disk of its own for a directory."""
+    """Mount a separate disk on a directory."""
     path.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "none", path], check=True)
     try:
@@ -80,7 +80,7 @@ def site_works(site: Installation) -> Iterator[None]:
 
 
 def unavailable(reply: Reply, part: str) -> bool:
-    """Whether an answer says which part is away and when to come again."""
+    """Whether a response names the unavailable part and has Retry-After."""
     assert reply.status in {200, 302, 403, 503}, reply
     if reply.status == 503:
         headers = {name.lower(): value for name, value in reply.headers.items()}
@@ -91,7 +91,7 @@ def unavailable(reply: Reply, part: str) -> bool:
 
 
 def recovers(site: Installation) -> None:
-    """From RECOVERY_SECONDS after now on each request is answered."""
+    """Assert that from RECOVERY_SECONDS after now on each request succeeds."""
     back = time.monotonic()
     wait_until(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
     with ThreadPoolExecutor(20) as pool:
@@ -100,7 +100,7 @@ def recovers(site: Installation) -> None:
 
 
 def refusal(site: Installation) -> str:
-    """What PostgreSQL says to a new connection."""
+    """Return PostgreSQL's response to a new connection."""
     try:
         psycopg.connect(f"host={site.layout.postgresql_sockets} user=postgres dbname=postgres").close()
     except psycopg.OperationalError as error:
@@ -130,7 +130,7 @@ def test_postgresql_starts_up(site: Installation) -> None:
 
 
 def test_postgresql_ends_connections_while_pages_are_read(site: Installation) -> None:
-    """57P01, as at a restart: in the middle of requests, and of those that the pool keeps."""
+    """57P01, as at a restart: during requests, and for those in the pool."""
     address = f"host={site.layout.postgresql_sockets} user=postgres dbname=postgres"
     cut = b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'perfweb'"
     with ThreadPoolExecutor(10) as pool, psycopg.connect(address, autocommit=True) as connection:
@@ -143,7 +143,7 @@ def test_postgresql_ends_connections_while_pages_are_read(site: Installation) ->
 
 
 def test_postgresql_has_no_connection_left(site: Installation) -> None:
-    """53300: other programs hold them all, but those of the superuser."""
+    """53300: other programs hold all connections except those of the superuser."""
     address = f"host={site.layout.postgresql_sockets} user=perfweb dbname=perfweb"
     held = []
     try:
@@ -182,7 +182,7 @@ print("stored", text[:64])
 
 
 def test_disk_of_postgresql_is_full(site: Installation) -> None:
-    """53100: pages can be read, a result waits and is stored whole when there is room."""
+    """53100: pages can be read, and a result waits and is stored whole when there is space."""
     address = f"host={site.layout.postgresql_sockets} user=postgres dbname=perfweb"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("SELECT pg_switch_wal()")
@@ -214,7 +214,7 @@ def test_disk_of_postgresql_is_full(site: Installation) -> None:
 
 
 def test_disk_of_redis_is_full(site: Installation) -> None:
-    """MISCONF: what needs a counter waits, reading goes on."""
+    """MISCONF: requests that need a counter wait, reading continues."""
     filler = fill(site.layout.redis_data)
     with redis.Redis.from_url(f"unix://{site.layout.redis_socket}") as client:
 
@@ -246,7 +246,7 @@ def test_redis_takes_no_changes(site: Installation) -> None:
 
 
 def test_redis_loads_its_data(site: Installation, tmp_path: Path) -> None:
-    """LOADING: a server that waits 20 ms for each of its 2000 keys, in the place of ours."""
+    """LOADING: a server that takes 20 ms to load each of its 2000 keys replaces the real one."""
     supervisor.stop(site.layout, ["redis"])
     argv = [
         "redis-server", "--port", "0", "--unixsocket", str(site.layout.redis_socket), "--dir", str(tmp_path),

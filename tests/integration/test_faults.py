@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of faults: what befalls a run, and what becomes of it; read with -v it is a report.
+"""The table of faults: what happens to a run, and how it ends; with -v the output is a report.
 
 Those of the databases, and of a server that dies, are in test_crashes.py.
 """
@@ -63,7 +63,7 @@ project('stack')
 install_data('simstack', install_dir: 'bin', install_mode: 'rwxr-xr-x')
 """
 RESULT = """{"unit": "kilobytes/s", "runs": [{"rate": 5}]}"""
-# Programs that wait until a test kills their sleep: however late the test is, it finds them at work.
+# Programs that wait until a test kills their sleep, so that a slow test still finds them running.
 HELD = f"sleep 600; echo '{RESULT}'"
 HELD_BUILD = f"{MESON}run_command('sleep', '600')\n"
 STATES = ("queued", "leased", "preparing", "building", "running", "restoring")
@@ -74,7 +74,7 @@ SmallStack = Callable[..., Run]
 
 @pytest.fixture
 def small_stack(testbed: Testbed, hosts: LabHosts) -> Iterator[SmallStack]:
-    """Queues a run of sources that are built in a moment, whose one program does what `conduct` says."""
+    """Queue a run of sources that build quickly, whose one program follows `conduct`."""
     simulator = lab_services.register("sim", hosts.lab.simulator)
 
     def submit(conduct: str = f"echo '{RESULT}'", meson: str = MESON, plan: str = SMALL) -> Run:
@@ -94,7 +94,7 @@ def small_stack(testbed: Testbed, hosts: LabHosts) -> Iterator[SmallStack]:
 
 @pytest.fixture(autouse=True)
 def sound(worker: Worker, hosts: LabHosts) -> Iterator[None]:
-    """After each fault: nothing is held or left behind, no output is there twice."""
+    """After each fault no lock or process is left, and no output is stored twice."""
     yield
     wait_for(lambda: not Lease.objects.filter(released__isnull=True).exists(), "the testbed to be free")
     worker.kill()
@@ -105,7 +105,7 @@ def sound(worker: Worker, hosts: LabHosts) -> Iterator[None]:
 
 
 def stored(run: Run) -> list[str]:
-    """When each sample was taken of which the database has the tool's output."""
+    """The times of the samples whose tool output is in the database."""
     outputs = Artefact.objects.filter(run=run, kind=ArtefactKind.TOOL_OUTPUT)
     return [found.decode() for output in outputs for found in SAMPLE.findall(bytes(output.content))]
 
@@ -115,13 +115,13 @@ def counted(run: Run) -> int:
 
 
 def ended(run: Run) -> str:
-    """How a run ended and why, once it has."""
+    """Wait for the end of a run; return its state and reason."""
     wait_for_state(run, *OVER)
     return f"{run.state}: {run.reason}"
 
 
 def go_on(run: Run, hosts: LabHosts, *wanted: RunState) -> None:
-    """Waits until a run is in one of the states, and lets every program go on that is held until then."""
+    """Wait until a run is in one of the states, and let every suspended program continue until then."""
 
     def is_there() -> bool:
         if state_of(run) in wanted:
@@ -133,13 +133,13 @@ def go_on(run: Run, hosts: LabHosts, *wanted: RunState) -> None:
 
 
 def ended_after_going_on(run: Run, hosts: LabHosts) -> str:
-    """The same of a run whose programs are held."""
+    """The same for a run whose programs are suspended."""
     go_on(run, hosts, *OVER)
     return ended(run)
 
 
 def recover(run: Run) -> None:
-    """What beat does every few seconds, until the lease of a worker that has gone was seen to expire."""
+    """Do what beat does every few seconds, until the expiry of a dead worker's lease was noticed."""
 
     def is_noticed() -> bool:
         recovery.recover()
@@ -151,7 +151,7 @@ def recover(run: Run) -> None:
 
 @contextmanager
 def no_run_leaves(state: str) -> Iterator[None]:
-    """Whoever wants to write down that a run leaves this state waits."""
+    """Make a transaction that stores the end of this state wait."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(1)")
         cursor.execute(
@@ -225,7 +225,7 @@ def test_tool_that_crashes_or_tells_half_of_its_result_gives_no_sample(small_sta
 
 
 def freed(testbed: Testbed) -> bool:
-    """What beat does; returns whether a run may have the testbed again."""
+    """Do what beat does; return whether a run may have the testbed again."""
     recovery.recover()
     return not testbed.leases.filter(released__isnull=True).exists()
 
@@ -357,7 +357,7 @@ def ssh_servers(namespace: str) -> list[int]:
 
 
 def impatient(lab: netlab.Lab, path: Path, **of_hosts: dict[str, object]) -> Path:
-    """The inventory of the lab for who waits only a moment for a host; with more variables of some of them."""
+    """The inventory of the lab with a short time-out for hosts; with more variables of some of them."""
     inventory = yaml.safe_load(lab.inventory.read_text(encoding="utf-8"))
     ssh = (
         "-o ControlMaster=auto -o ControlPersist=60 -o ServerAliveInterval=1 -o ServerAliveCountMax=2 -o BatchMode=yes"
@@ -380,7 +380,7 @@ def unplugged(link: str) -> Iterator[None]:
 
 @contextmanager
 def small_disk(directory: Path, inside: int | None = None) -> Iterator[list[str]]:
-    """Mounts one, perhaps for a host alone; yields the words with which a command is run there."""
+    """Mount a file system, optionally for one host alone; yield the prefix of commands that see it."""
     there = ["nsenter", "--mount", "--target", str(inside)] if inside else []
     directory.mkdir(parents=True, exist_ok=True)
     subprocess.run([*there, "mount", "-t", "tmpfs", "-o", "size=32m,mode=755", "none", directory], check=True)
@@ -391,6 +391,6 @@ def small_disk(directory: Path, inside: int | None = None) -> Iterator[list[str]
 
 
 def fill(directory: Path, *there: str) -> None:
-    """To the last page; dd ends with an error of its own then."""
+    """Fill it to the last page; dd then ends with an expected error."""
     argv = [*there, "dd", "if=/dev/zero", f"of={directory}/filler", "bs=4k", "status=none"]
     subprocess.run(argv, check=False, stderr=subprocess.DEVNULL)

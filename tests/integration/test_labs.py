@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A testbed of another lab is driven by that lab's own worker, and by nobody else."""
+"""Only the worker of another lab drives that lab's testbeds."""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def test_a_lab_measures_and_recovers_what_is_its_own(
     current_app.send_task("runners.tasks.recover")
     time.sleep(2)  # the service's own worker has had its chance
     assert state_of(run) == RunState.QUEUED
-    # Not at once, for connections that an earlier test has broken are made anew with the second attempt.
+    # Not at once, because connections that an earlier test has broken are made anew with the second attempt.
     wait_for(lambda: says_of_rack().startswith("none called lab.rack@HOST answers"), "its worker to be missed")
     rack_worker.start()
     wait_for_state(run, RunState.RUNNING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches from each of the ways in which they come to their verdict, and to the answer that each way has."""
+"""Patches by each interface, to their verdict and to the response by that interface."""
 
 import re
 import shutil
@@ -38,21 +38,21 @@ from tests.unit.mail.conftest import OWN, SENDER, SERVER, SIGNED, posted, receiv
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 INPUT = "stack/netinet/tcp_input.c"
 BEGIN = "void\ntcp_input(struct mbuf *m, unsigned hlen)\n{\n"
-# Once it would cost some 20 ns of a round trip of 30 us, which eight samples cannot tell.
+# Once it would cost some 20 ns of a round trip of 30 us, which eight samples cannot detect.
 LOCK = "\tfor (int i = 0; i < 100000; i++) {\n\t\tmtx_lock(&arriving);\n\t\tmtx_unlock(&arriving);\n\t}\n"
 SMALL = Matrix("tcp-quick", "one test, so that it is over soon", ("tcp.rr/host-host/ipv4",), samples=8)
 SLOWER = "patch-2 against base"
 
 
 def ungated(*values: Any, **more: Any) -> str:
-    """A plan of a submission for a machine on which other tests run, too, and whose builds need no linker's minute."""
+    """A submission's plan for a machine on which other tests run, too, without slow link-time optimisation."""
     text = plan_text(*values, **more).replace("-Dbuildtype=release", "-Dbuildtype=debugoptimized")
     return f"{text}gates: off\n"
 
 
 @dataclass
 class Ways:
-    """A maintainer's page and token, and a series of two patches of the stack in everything that patches come by."""
+    """A maintainer's page and token, and a series of two patches of the stack in every format."""
 
     page: Client
     patch: str
@@ -107,7 +107,7 @@ def ways(
 
 
 def series_of_the_stack(tree: Path) -> Checkout:
-    """White space, and then a lock on the receive path, in a repository of its own."""
+    """A repository with a change of white space, and then a lock on the receive path."""
     tree.mkdir()
     checkout = Checkout(tree)
     shutil.copytree(ROOT / "stack", tree / "stack")
@@ -131,7 +131,7 @@ def project(repository: Path, testbed: Testbed, user: User, peer: Peer) -> Proje
 
 
 def answers(mailoutbox: list[EmailMessage]) -> list[str]:
-    """What the messenger says now to who wrote mails and comments."""
+    """Run the messenger; return its present messages to the authors of mails and comments."""
     attend()
     follow()
     deliver()
@@ -139,7 +139,7 @@ def answers(mailoutbox: list[EmailMessage]) -> list[str]:
 
 
 def verdicts(run: Run, variant: str, confidence: float = 95) -> set[str]:
-    """What the API says about a variant against the base."""
+    """Return the API's verdict on a variant against the base."""
     compared = Client().get(f"/api/v1/runs/{run.number}/comparisons?confidence={confidence}").json()["items"]
     return {test["verdict"] for one in compared if one["other"].endswith(f"/{variant}") for test in one["tests"]}
 
@@ -148,7 +148,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
     ways: Ways, testbed: Testbed, hosts: LabHosts, tmp_path: Path, mailoutbox: list[EmailMessage],
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """The first has it measured; the others, which want the same, are given that result."""
+    """Measure the first submission; the others with the same content get its result."""
     submission = ways.by_form(testbed.name)
     there = f"is submission {submission.number} already"
     assert there in ways.by_api(testbed.name)
@@ -175,7 +175,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
     assert run_command([*perfctl, "submission", str(submission.number)]) == 0
     assert f"run {run.number} is done" in capsys.readouterr().out
     assert verdicts(run, "patch-2") == {"slower"}
-    # Of a hundred patches that change nothing five are told to do, at 95 %: the comment may have "and faster".
+    # Among a hundred patches without an effect five seem to have one, at 95 %: the comment may have "and faster".
     assert verdicts(run, "patch-1", confidence=99.5) in ({"equivalent"}, {"not enough data"})
     _, told = answers(mailoutbox)
     assert f"Slower: 1 slower ({SLOWER})" in " ".join(told.split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A run from submission to its end, undisturbed, cancelled, and with its worker told to stop."""
+"""A run from submission to its end: undisturbed, cancelled, and with its worker stopped."""
 
 import signal
 from io import StringIO
@@ -88,7 +88,7 @@ def assert_progress_was_told(run: Run) -> None:
 def test_a_gate_fires_for_some_samples_and_they_are_taken_again(
     testbed: Testbed, worker: Worker, hosts: LabHosts
 ) -> None:
-    """TCP's congestion control is another one from the end of one sample to the beginning of the next."""
+    """TCP's congestion control changes between the end of one sample and the beginning of the next."""
     gates = "gates: {steal: off, foreign: off}\nvoids_allowed: 20\n"
     run = services.submit(PLAN.replace("boots: 2\n", "boots: 1\n").replace("gates: off\n", gates), testbed.name)
     warm_up = wait_for_client(hosts, set())
@@ -118,7 +118,7 @@ def test_a_gate_fires_for_some_samples_and_they_are_taken_again(
 
 
 def wait_for_client(hosts: LabHosts, before: set[int]) -> set[int]:
-    """Waits for a client that is none of those before; returns its process id."""
+    """Wait for a new client; return its process id."""
     found: set[int] = set()
 
     def there() -> bool:
@@ -130,7 +130,7 @@ def wait_for_client(hosts: LabHosts, before: set[int]) -> set[int]:
 
 
 def hold_client(hosts: LabHosts, before: set[int]) -> None:
-    """Stops the first client that comes after those before in its tracks."""
+    """Suspend the first new client."""
     wait_for(lambda: bool(wait_for_client(hosts, before)) and hosts.hold("left", "netperf"), "a client to hold")
 
 

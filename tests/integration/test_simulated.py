@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs on the simulated machine: a testbed of one host, and results that are the same whenever they are simulated."""
+"""Runs on the simulated machine: a testbed of one host, with reproducible results."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tests.integration.test_patches import series_of_the_stack
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 BUILD_SECONDS = 600
 
-# One operation more for each IPv4 packet.
+# One more operation for each IPv4 packet.
 PLAN = """\
 name: simulated
 baseline: plain
@@ -47,7 +47,7 @@ def simulated(text: str, testbed: Testbed) -> Run:
 
 
 def values(run: Run, metric: str, test: str, variant: str) -> list[list[float]]:
-    """What was simulated, boot by boot."""
+    """The simulated samples, boot by boot."""
     boots = Boot.objects.filter(run=run, variant__name=variant).order_by("position")
     samples = Sample.objects.valid().filter(metric=metric, measurement__test=f"{test}/host-host/ipv4")
     return [list(samples.filter(measurement__boot=boot).values_list("value", flat=True)) for boot in boots]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs with the reference stack as target: it is built, booted with its tunables, measured, and may die."""
+"""Runs with the reference stack as target: built, booted with its tunables, measured, and crashed."""
 
 import os
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ gates: off
 
 
 def with_console(testbed: Testbed, folder: Path) -> Path:
-    """Gives the device under test a console, to which somebody else writes."""
+    """Give the device under test a console, to which another process writes."""
     console, inventory = folder / "dut.console", folder / "inventory.yml"
     hosts = yaml.safe_load(Path(testbed.inventory).read_text(encoding="utf-8"))
     (dut,) = hosts["all"]["children"]["dut"]["hosts"].values()
@@ -51,7 +51,7 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_p
     console = with_console(testbed, tmp_path)
     console.write_text("of an earlier boot\n", encoding="utf-8")
     run = services.submit(PLAN, testbed.name)
-    # Held: however late we are, the sample has not ended when its server dies.
+    # Suspended, so that the sample has not ended when its server dies, however slow the test is.
     wait_for(lambda: hosts.hold("left", "netperf"), "the first sample", BUILD_SECONDS)
     with console.open("a", encoding="utf-8") as more:
         more.write("what the host has said\r\n")
@@ -79,7 +79,7 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_p
 
 
 def test_stack_under_which_a_sample_does_not_end_is_asked_what_it_does(testbed: Testbed, hosts: LabHosts) -> None:
-    # Not with netserver, which ends by itself, and often before it can be asked, where its client does.
+    # Not with netserver, which ends with its client, often before it can be queried.
     plan = PLAN.replace("tcp.rr", "tcpconnect").replace("samples: 4\ndiscard: 1", "samples: 2\ndiscard: 0")
     plan = plan.replace("boots: 2", "boots: 2\ntimeout: 3")
     run = services.submit(plan, testbed.name)
@@ -112,9 +112,9 @@ def test_unknown_tunable_fails_the_boot_and_is_named(testbed: Testbed, hosts: La
 
 
 def measured(plan: str, variants: Sequence[str], tests: Sequence[str], testbed: Testbed) -> Run:
-    """A run of some variants and tests of a shipped plan, with one boot and one sample of each, that ended well.
+    """A successful run of some variants and tests of an example plan, with one boot and one sample of each.
 
-    Not of a release, because link-time optimisation takes half of the time of a build; PLAN is of one.
+    Not of a release, because link-time optimisation takes half of the time of a build; PLAN uses one.
     """
     document = yaml.safe_load((PLANS / f"{plan}.yaml").read_text(encoding="utf-8"))
     document["variants"] = [variant for variant in document["variants"] if variant["name"] in variants]
@@ -131,7 +131,7 @@ def measured(plan: str, variants: Sequence[str], tests: Sequence[str], testbed: 
 
 
 def published(run: Run) -> Published:
-    """What the page of a run says beside what was published."""
+    """Return the comparison with published results on the page of a run."""
     assert Client().get(f"/runs/{run.pk}/").status_code == 200
     found = beside(run)
     assert found is not None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests through tunnels to both targets, and what is said of a testbed whose kernel makes none.
+"""Tests through tunnels to both targets, and the report on a testbed whose kernel supports none.
 
-tests/lab/test_vmlab.py has tunnels whatever the machine's kernel can do.
+tests/lab/test_vmlab.py has tunnels whatever this machine's kernel supports.
 """
 
 import re
@@ -36,7 +36,7 @@ gates: off
 
 
 def makes(tunnel: Tunnel) -> bool:
-    """Whether the kernel of this machine does."""
+    """Whether the kernel of this machine supports them."""
     words = ["unshare", "--net", "ip", "link", "add", "x", "type", *tunnel.linux, "remote", "192.0.2.1"]
     return subprocess.run(words, capture_output=True).returncode == 0
 

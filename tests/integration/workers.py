@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Celery workers for tests that stop and kill them.
 
-A worker is a process that a server forks which has imported everything (multiprocessing, “forkserver”): what a worker
-imports takes longer than a small run.  One with an environment of its own is started as `celery` itself.
+A worker is a process forked from a server that has imported everything (multiprocessing, “forkserver”), because a
+worker's imports take longer than a small run. A worker with a different environment is started as `celery` itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
-    """Waits until `condition`, which fails the test if it takes too long."""
+    """Wait until `condition` holds; fail the test if it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
@@ -40,7 +40,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> 
 
 
 def _settings() -> dict[str, str]:
-    """What a worker of these tests has in its environment."""
+    """Return the environment of a worker of these tests."""
     return {
         "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
         "PERFWEB_PGDATABASE": str(connection.settings_dict["NAME"]),
@@ -51,7 +51,7 @@ def _settings() -> dict[str, str]:
 
 @cache
 def _forks() -> tuple[ForkServerContext, Mapping[str, str]]:
-    """The server, and the environment with which it has read the settings."""
+    """The server, and the environment in which it has read the settings."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.integration.preloaded"])
     before, environment = dict(os.environ), os.environ | _settings()
@@ -66,12 +66,12 @@ def _forks() -> tuple[ForkServerContext, Mapping[str, str]]:
 
 
 def _relevant(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the settings of a worker depend on."""
+    """Return the environment on which a worker's settings depend."""
     return {name: value for name, value in environment.items() if name.startswith(("PERFWEB_", "DJANGO_", "LD_"))}
 
 
 def work(log: str, argv: Sequence[str]) -> None:
-    """Becomes a worker: a leader of a session, whose output goes to a file, and that ends with these tests."""
+    """Become a worker: a session leader, whose output goes to a file, and that ends with these tests."""
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     with open(log, "wb") as output:
@@ -84,7 +84,7 @@ def work(log: str, argv: Sequence[str]) -> None:
 
 
 class Worker:
-    """A Celery worker with short leases, as a process of its own."""
+    """A Celery worker with short leases, as a separate process."""
 
     def __init__(self, folder: Path, queue: str = "celery", **environment: str) -> None:
         self.folder, self.queue, self.environment = folder, queue, environment
@@ -92,7 +92,7 @@ class Worker:
         self.log = folder / "worker.log"
 
     def start(self) -> None:
-        """Starts it anew: one that still runs, because a test failed, is killed."""
+        """Start it anew; one that still runs, because a test failed, is killed."""
         self.kill()
         self.log.write_bytes(b"")
         argv = ["-A", "perfweb", "worker", "--without-mingle", "--without-gossip", "--concurrency", "1", "-l", "INFO"]
@@ -127,13 +127,13 @@ class Worker:
         os.kill(self.process.pid, number)
 
     def signal_all(self, number: int) -> None:
-        """All its processes, as when its machine falls asleep and wakes up."""
+        """Suspend all its processes, as when its machine is suspended."""
         assert self.process is not None
         assert self.process.pid is not None
         os.killpg(self.process.pid, number)
 
     def kill(self) -> None:
-        """As the kernel does when memory runs out: no goodbye, and all its processes."""
+        """Kill all its processes, as the kernel does when memory runs out."""
         if self.process is not None and self.runs():
             self.signal_all(signal.SIGKILL)
             if isinstance(self.process, subprocess.Popen):

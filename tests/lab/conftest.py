@@ -15,7 +15,7 @@ from tests.labs import raise_lab
 
 @pytest.fixture(scope="session", autouse=True)
 def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The driver's files, in a directory of the session: another one would need another server for plays."""
+    """The driver's files, in a directory of the session, because another one would need another server for plays."""
     directory = tmp_path_factory.mktemp("driver") / "var"
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PERFWEB_VAR", str(directory))
@@ -24,7 +24,7 @@ def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab that tests leave as they found it."""
+    """A lab that tests must not change."""
     raised = raise_lab("p", tmp_path_factory.mktemp("lab"))
     yield raised
     netlab.down(raised)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Samples of the play `measure`, as the controller is told of them."""
+"""Samples of the play `measure`, as reported to the controller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def measured(
     order: Mapping[str, object] | None = None,
     **values: object,
 ) -> list[list[Sample]]:
-    """The samples of each command; `order` says more about each measurement, and `values` about the play."""
+    """Return the samples of each command; `order` has further keys of each measurement, and `values` those of the
+    play.
+    """
     measurements = [
         {"test": str(number), "argv": list(argv), "samples": samples, **(order or {})}
         for number, argv in enumerate(commands)

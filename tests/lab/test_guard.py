@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The service's key on a host of the lab: what it cannot do.  What it can do, all other tests of labs show."""
+"""The limits of the service's key on a host of the lab. All other tests of labs show what it can do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UID = 1879048200
 
 
 def ask(lab: Lab, *words: str, content: bytes = b"", tool: str = "ssh") -> subprocess.CompletedProcess[bytes]:
-    """What comes of a command with the service's key, which gets `content`."""
+    """Send a command with the service's key and `content`; return the result."""
     argv = [tool, *ssh_options(lab), "-o", "BatchMode=yes", "-i", str(lab.keys / "client"), *words]
     return subprocess.run(argv, input=content, capture_output=True, check=False)
 
@@ -107,7 +107,7 @@ def test_root_runs_no_program_of_the_keys(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_sysctl_is_no_other_file(lab: Lab, tmp_path: Path) -> None:
-    """A slash in the name of a sysctl stands for a dot, so that two of them would be the directory above."""
+    """A slash in the name of a sysctl represents a dot, so that two of them would be the parent directory."""
     secret = tmp_path / "secret"
     secret.write_text("as it was")
     parts = [part.replace(".", "/") for part in secret.parts[1:]]
@@ -124,7 +124,7 @@ def test_a_sysctl_is_no_other_file(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_what_a_module_remembers_is_no_order(lab: Lab, tmp_path: Path) -> None:
-    """Also where another fault lets a program write what root puts back, or a link in its place."""
+    """Also if another fault lets a program write the file of old values, or put a link in its place."""
     secret = tmp_path / "secret"
     secret.write_text("as it was")
     outside = ".".join(["net", "//", "//", "//", *(part.replace(".", "/") for part in secret.parts[1:])])
@@ -192,7 +192,7 @@ def test_an_operator_installs_it_with_another_key(lab: Lab, tmp_path: Path, monk
     authorized, directory = tmp_path / "authorized", tmp_path / "guard"
     key = (lab.keys / "client.pub").read_text(encoding="ascii").strip()
     authorized.write_text(f"{key}\nssh-ed25519 AAAA of-somebody-else\nno-pty {key}\n", encoding="ascii")
-    with tempfile.TemporaryDirectory() as sockets:  # of its own: a connection stays what its key has made it
+    with tempfile.TemporaryDirectory() as sockets:  # a separate one, because a shared connection keeps its key
         values = {
             "ansible_ssh_private_key_file": str(lab.keys / "operator"), "ansible_control_path_dir": sockets,
             "service_key": str(lab.keys / "client.pub"), "guard_directory": str(directory),

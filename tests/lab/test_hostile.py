@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sources from strangers, built and booted by the real playbooks: what they try, and what they get."""
+"""Sources from an attacker, built and booted by the real playbooks: their attempts, and the results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ printf 'id: %s\n' "$(id -u)"
 printf 'network: %s\n' "$(sed -n 's/: .*//p' /proc/net/dev | tr -d ' \n')"
 printf 'words: \033[31m<script>alert(1)</script> {{ lookup("pipe", "touch /tmp/owned-by-words") }}\n'
 """
-# What somebody gets who asks for it; "its own" and "none" are fine.
+# The results of attempts; "its own" and "none" are harmless.
 REFUSED = {
     "user": "nobody's",
     "capabilities": "none",
@@ -62,7 +62,8 @@ REFUSED = {
     "write to tools": "Read-only file system",
     "mount": "refused",
     "lift limits": "refused",
-    # A host of the lab sees no control groups, because `ip netns exec` mounts /sys anew: the limit of addresses stays.
+    # A host of the lab sees no control groups, because `ip netns exec` mounts /sys anew, so the limit of addresses
+    # applies.
     "address space": "Cannot allocate memory",
     "open files": "16384",
     "survive others when memory runs out": "no: 1000",
@@ -97,7 +98,7 @@ class Attacker:
         return driver.play(name, inventory=self.lab.inventory, extra_vars={**about, **values}, timeout=600)
 
     def build(self, files: dict[str, str], **values: Any) -> PlayResult:
-        """Builds a tree of these files under a name of its own."""
+        """Build a tree of these files under a unique name."""
         key = f"hostile-{self.lab.name}-{os.urandom(4).hex()}"
         self.keys.append(key)
         tree = self.directory / key / "stack"
@@ -116,7 +117,7 @@ class Attacker:
         return self.play("stop").require_ok().data
 
     def remaining(self) -> list[str]:
-        """Commands of processes on the device under test, besides its SSH server."""
+        """Return the commands of processes on the device under test, without its SSH server."""
         pids = subprocess.run(
             ["ip", "netns", "pids", self.lab.namespace("dut")], capture_output=True, text=True, check=True
         ).stdout.split()
@@ -128,7 +129,7 @@ class Attacker:
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
-    """A process of the host, as the service is one."""
+    """A process of the host, like those of the service."""
     directory = tmp_path_factory.mktemp("victim")
     process = processes.spawn(["sleep", "600"], pid_file=directory / "victim.pid", log=directory / "log")
     yield process
@@ -139,7 +140,7 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Proce
 def attacker(
     lab: Lab, victim: processes.Process, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Attacker, str]]:
-    """Hostile sources that were built, and the log of it."""
+    """The built hostile sources, with the log of the build."""
     directory = tmp_path_factory.mktemp("hostile")
     made = Attacker(lab, directory)
     made.play("prepare").require_ok()
@@ -169,7 +170,7 @@ def attacker(
 
 
 def answers(log: str) -> dict[str, str]:
-    """What the attempts got."""
+    """Return the results of the attempts."""
     lines = (line.removeprefix("Message: ").split(": ", 1) for line in log.splitlines())
     return {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in {*BUILD, *BOOT}}
 
@@ -244,7 +245,7 @@ def test_knobs_of_a_plan_reach_no_other_file(attacker: tuple[Attacker, str], tmp
 
 
 def test_words_for_a_kernel_are_not_those_of_a_stack(attacker: tuple[Attacker, str]) -> None:
-    """The name has the form of a tunable, and a stack knows none of that name."""
+    """The name has the form of a tunable, but no stack has such a tunable."""
     made, _ = attacker
     result = made.play("boot", tunables={"boot.command_line": "init=/x"})
     assert [failure.task for failure in result.failures] == ["Refuse a command line without a boot command"]
@@ -295,7 +296,7 @@ def test_a_build_that_is_refused(
 
 
 def test_a_result_does_not_change_when_the_build_has_ended(attacker: tuple[Attacker, str]) -> None:
-    """What a build has started in the background ends before the result is read."""
+    """Background processes of a build end before the result is read."""
     made, _ = attacker
     shell = 'echo first > x; chmod 0 x .; (setsid sh -c "while :; do echo later >> x; done" >/dev/null 2>&1 &)'
     prefix = Path(made.build({"meson.build": installing(shell)}).require_ok().data["prefix"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel as a target: its knobs hold while a variant has them, and the hosts are as they were afterwards."""
+"""The kernel as a target: its knobs are set while a variant has them, and the hosts are restored afterwards."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def play(lab: Lab) -> Play:
 
 @pytest.fixture
 def prepared(play: Play, lab: Lab) -> None:
-    """The run is prepared, by this test or by one before it."""
+    """Prepare the run, unless an earlier test has."""
     if not any(lab.root.glob(f"linux-{lab.name}-*")):
         play("prepare").require_ok()
 
 
 def prepare_anew(play: Play) -> None:
-    """Prepares hosts that are as before any boot; `prepare` remembers the state in which it finds them."""
+    """Prepare hosts in their original state, which `prepare` records."""
     play("restore").require_ok()
     play("prepare").require_ok()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def restored(lab: Lab) -> Iterator[None]:
-    """After the tests the hosts are as before them."""
+    """Check after the tests that the hosts are in their original state."""
     yield
     about = {"run_id": f"linux-{lab.name}"}
     driver.play("restore", inventory=lab.inventory, extra_vars=about, timeout=300).require_ok()
@@ -78,7 +78,7 @@ def on(lab: Lab, host: str, *argv: str) -> str:
 
 
 def condition(lab: Lab) -> dict[str, str]:
-    """What the hosts say of their links and settings, but for what comes and goes with the cable."""
+    """Return links and settings of the hosts, without what depends on the carrier."""
     told = {}
     for host in ("left", "dut", "right"):
         for argv in (
@@ -95,7 +95,7 @@ def condition(lab: Lab) -> dict[str, str]:
 
 
 def module(lab: Lab, name: str, *options: str, **values: Any) -> dict[str, Any]:
-    """What a module of the playbooks answers on the device under test."""
+    """Return the result of a module of the playbooks on the device under test."""
     ansible = [str(Path(sys.executable).with_name("ansible")), "dut", "-i", str(lab.inventory), *options]
     done = subprocess.run(
         [*ansible, "-m", name, "-a", json.dumps(values)], capture_output=True, text=True, check=False,
@@ -249,7 +249,7 @@ def test_a_congestion_control_is_allowed_no_longer_although_its_user_was_killed(
 
 
 def test_a_host_allows_words_itself_before_it_is_switched(lab: Lab, tmp_path: Path) -> None:
-    """The guard of the host answers by the host's policy, whatever the controller has let pass."""
+    """The guard of the host applies the host's policy, whatever the controller has accepted."""
     switched = tmp_path / "switched"
     inventory = yaml.safe_load(lab.inventory.read_text(encoding="utf-8"))
     about = inventory["all"]["children"]["dut"]["hosts"][lab.namespace("dut")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Raising and taking down a lab: twice, half-made, after a crash, beside another one."""
+"""Starting and stopping a lab: twice, incomplete, after a crash, beside another one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _output(*argv: str) -> str:
 
 
 def _ssh(lab: Lab, host: str, command: str) -> subprocess.CompletedProcess[str]:
-    """Logs in the way Ansible does, with what the inventory says, but for the key."""
+    """Log in as Ansible does, by the inventory, but with another key."""
     inventory = yaml.safe_load(lab.inventory.read_text())["all"]
     common, variables = inventory["vars"], inventory["children"][host]["hosts"][lab.namespace(host)]
     options = [*common["ansible_ssh_common_args"].split(), "-i", str(lab.keys / "operator")]
@@ -36,7 +36,7 @@ def _ssh(lab: Lab, host: str, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _traces(lab: Lab) -> list[str]:
-    """What there is of a lab on the machine."""
+    """Return the parts of a lab that exist on the machine."""
     names = [line.split()[0] for line in _output("ip", "netns", "list").splitlines()]
     names += [line.split("@")[0].split()[0] for line in _output("ip", "-br", "link").splitlines()]
     return [name for name in names if name.startswith(f"{lab.name}-")]
@@ -169,7 +169,7 @@ def test_a_lab_that_cannot_be_finished_leaves_nothing(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = dataclasses.replace(lab, name=f"h{lab.name[1:]}", net=(lab.net + 50) % 256, state=tmp_path / "state")
-    # A directory in the way of the list of known host keys stops it half way.
+    # A directory in the place of the list of known host keys stops the start in the middle.
     (other.state / "known_hosts").mkdir(parents=True)
     with pytest.raises(OSError, match="known_hosts"):
         netlab.up(other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The playbooks against a real lab: what they hand back, and what they leave behind."""
+"""The playbooks against a real lab: their outputs, and the state that they leave."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ BUILDS = netlab.HOSTS_ROOT / "builds"
 SLEEP = {"test": "sleep", "argv": ["sleep", "60"], "samples": 1}
 NUMBERS = itertools.count(1)
 LIMIT_SECONDS = 300
-"""How long anything may take: a busy machine must not fail a test."""
+"""Max seconds of any wait, generous because a busy machine must not fail a test."""
 Play = Callable[..., PlayResult]
 
 
 @pytest.fixture(scope="module")
 def run_id(lab: Lab) -> Iterator[str]:
-    """A name that no other run on this machine has; the run is restored when all tests have ended."""
+    """A unique name of a run on this machine; the run is restored when all tests have ended."""
     name = f"{RUN}-{lab.name}"
     yield name
     restore(lab, name)
@@ -48,13 +48,13 @@ def run_id(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def boot_id() -> str:
-    """A name that no other boot of the run has."""
+    """A unique name of a boot of the run."""
     return f"boot{next(NUMBERS)}"
 
 
 @pytest.fixture
 def play(lab: Lab, run_id: str, boot_id: str) -> Play:
-    """Plays with the names of the run filled in."""
+    """Plays with the names of the run."""
 
     def _play(name: str, *, limit: float = LIMIT_SECONDS, **values: Any) -> PlayResult:
         about = {"run_id": run_id, "boot_id": boot_id, "target": "linux", "topology": "host-host", "server": "none"}
@@ -66,14 +66,14 @@ def play(lab: Lab, run_id: str, boot_id: str) -> Play:
 
 @pytest.fixture
 def prepared(play: Play, lab: Lab, run_id: str) -> None:
-    """The run is prepared, by this test or by one before it."""
+    """Prepare the run, unless an earlier test has."""
     if not is_prepared(lab, run_id):
         play("prepare").require_ok()
 
 
 @pytest.fixture
 def restored(lab: Lab, run_id: str) -> None:
-    """Nothing is left of tests before this one."""
+    """Remove what earlier tests left."""
     if is_prepared(lab, run_id):
         restore(lab, run_id)
 
@@ -87,7 +87,7 @@ def restore(lab: Lab, run_id: str) -> None:
 
 
 def commands_on(lab: Lab, host: str) -> list[str]:
-    """The programs that run on a host, without its SSH servers."""
+    """Return the programs that run on a host, without its SSH servers."""
     numbers = subprocess.run(["ip", "netns", "pids", lab.namespace(host)], capture_output=True, text=True, check=True)
     names = []
     for number in numbers.stdout.split():
@@ -193,7 +193,7 @@ def test_a_command_that_is_sent_away_comes_again(play: Play, lab: Lab) -> None:
 
 
 def burner_on(lab: Lab, cpu: int) -> subprocess.Popen[bytes]:
-    """A program on a CPU of the lab's machine that never rests, and is favoured before others."""
+    """Run a busy loop on a CPU of the lab's machine, with a higher priority than others."""
     argv = ["taskset", "-c", str(cpu), "nice", "-n", "-10", "sh", "-c", "while :; do :; done"]
     return subprocess.Popen(argv, start_new_session=True)
 
@@ -218,7 +218,7 @@ def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is
         burner.wait()
     assert len(foreign) == 3, "one is taken again"
     assert all("foreign: in " in sample["void"] for sample in foreign)
-    # How much the burner gets depends on what else the machine does.
+    # How much CPU the busy loop gets depends on other load of the machine.
     assert max(sample["gauges"]["own"] for sample in foreign) < min(sample["gauges"]["own"] for sample in own)
 
 
@@ -436,7 +436,7 @@ def test_events_name_host_and_task(play: Play, lab: Lab) -> None:
 
 
 def archive(path: Path, meson_build: str) -> Path:
-    """A source archive with one description of a build and one program."""
+    """A source archive with a meson.build and one program."""
     source = path / "stack"
     source.mkdir(parents=True)
     (source / "meson.build").write_text(f"project('stack', 'c')\n{meson_build}\n")
@@ -448,7 +448,7 @@ def archive(path: Path, meson_build: str) -> Path:
 
 @pytest.fixture
 def build_key(lab: Lab) -> Iterator[str]:
-    """The name of a build that does not exist, and that is removed afterwards."""
+    """The name of a build that does not exist yet, and that is removed afterwards."""
     key = f"test-{lab.name}-{os.urandom(4).hex()}"
     yield key
     subprocess.run(["rm", "-rf", *(str(BUILDS / name) for name in (key, f"{key}-other"))], check=True)
@@ -501,7 +501,7 @@ def test_an_interrupted_build_has_held_up_no_other_and_leaves_nothing_that_looks
     other = archive(tmp_path / "other", "executable('bootstack', 'hello.c', install: true)")
 
     def goes_on() -> bool:
-        # What it builds has a network of its own; on the host is who watches over it.
+        # Its processes are in a separate network; only its supervisor is on the host.
         return any("bwrap" in commands_on(lab, host) for host in ("left", "dut", "right"))
 
     def is_overtaken() -> bool:
@@ -548,7 +548,7 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
 
 @pytest.mark.usefixtures("restored")
 def test_a_host_is_looked_at_before_a_run(play: Play, lab: Lab, run_id: str) -> None:
-    """Fit as the lab is raised; unfit while another run has left something running, and without room."""
+    """The lab is fit after its start, and unfit while another run has left a process, or without disk space."""
     fit = play("health").require_ok().data["health"]
     assert {host: found["problems"] for host, found in fit.items()} == {
         lab.namespace(host): [] for host in ("left", "dut", "right")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sandbox where a user namespace can be made, and in a chroot, where none can be."""
+"""The sandbox where a user namespace can be made, and in a chroot, where none can be made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.installation import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 UID = 0x70000001
-# What a program in a sandbox is, and whether the host says that it can have a user namespace.
+# The states of a program in a sandbox, and whether the host reports that it can have a user namespace.
 LOOK = f"""
 import json, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -87,7 +87,7 @@ def test_a_stack_has_64_mb_and_4096_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD"])
 def test_variables_of_a_program_are_not_roots(name: str, tmp_path: Path) -> None:
-    """Root gives itself up in the sandbox, by programs that must not be those of a variable's choice."""
+    """Root is dropped in the sandbox by programs that no variable may choose."""
     os.chmod(tmp_path.parent, 0o755)  # noqa: S103  # a build can be read by all
     for program in ("setpriv", "unshare", "env"):
         (tmp_path / program).write_text("#!/bin/sh\necho I am $(/usr/bin/id -u)\n")
@@ -109,7 +109,7 @@ REFUSED = {
     "EROFS": "oom_score_adj, oom_score_adj of none",
     "ok": "a process, personality, netlink of routes, socketpair",
 }
-"""What attempts get that do not get EPERM."""
+"""Results of the attempts that do not get EPERM."""
 ALLOWED_FAMILIES = {"family 1", "family 2", "family 10", "family 16"}
 OPEN_OTHERWISE = {
     "clone3", "io_uring", "userfaultfd", "add_key", "keyctl", "pidfd_getfd", "ptrace", "ptrace another", "kcmp",
@@ -125,7 +125,7 @@ OTHER_ERROR_OTHERWISE = {
 
 
 def attempts() -> dict[str, str]:
-    """The answers to all attempts of hostile/syscalls.py in a sandbox."""
+    """The results of all attempts of hostile/syscalls.py in a sandbox."""
     calls = set(re.findall(r'call\("(\w+)"', SYSCALLS.read_text()))
     numbers = json.dumps({call: seccomp.number(call) for call in calls})
     argv = ["/usr/bin/python3", str(SYSCALLS), numbers]
@@ -178,7 +178,7 @@ def test_a_program_gets_a_session_keyring_of_its_own() -> None:
         "print(open('/proc/keys').read(), flush=True)\n"
         "os.execvp(sys.argv[1], sys.argv[1:])"
     )
-    # A user of its own: keys of other programs of UID are listed until the kernel's garbage collection.
+    # A separate user: keys of other programs of UID are listed until the kernel's garbage collection.
     argv = [sys.executable, "-c", parent, *confined(["sh", "-c", "echo inside; cat /proc/keys"], Sandbox(UID + 1))]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     outside, inside = done.stdout.split("inside\n")
@@ -200,7 +200,7 @@ class MemoryGroup:
         (self.directory / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(size))
 
     def start(self, argv: Sequence[str]) -> subprocess.Popen[str]:
-        """Runs a command in the group."""
+        """Run a command in the group."""
         words = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.directory / "cgroup.procs"), *argv]
         pipe = subprocess.PIPE
         return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
@@ -259,7 +259,7 @@ def own_group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("own_group")
 def test_programs_share_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of file systems in memory; a program outside is left alone."""
+    """Memory of in-memory file systems counts, too; a program outside is not affected."""
     monkeypatch.setattr(sandbox, "MEMORY_LIMIT", 64 * MIB)
     eat = "held = []\nwhile True: held.append(b'x' * (1 << 20))"
     assert subprocess.run(confined(["/usr/bin/python3", "-c", eat], Sandbox(UID)), check=False).returncode == 137
@@ -271,7 +271,7 @@ def test_programs_share_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("own_group")
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_a_program_with_a_sanitizer_runs(sanitizer: str, tmp_path: Path) -> None:
-    """The thread sanitizer starts anew without random addresses, where it may, if the kernel has more bits of them."""
+    """The thread sanitizer restarts without random addresses, if it may, when the kernel uses more bits of them."""
     source, program = tmp_path / "bad.c", tmp_path / "bad"
     code = "int main(int n, char **v) { (void)v; char *p = malloc(8); p[8 * n] = 1; return (p[n]); }"
     source.write_text(f"#include <stdlib.h>\n{code}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The reference stack on the device under test: booted, asked, measured, crashed, restored."""
+"""The reference stack on the device under test: booted, queried, measured, crashed, restored."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Builds this tree's stack, which can count its locks, under a name of its own.
+    """Build this tree's stack, with counters of its locks, under a unique name.
 
     Not as a release, because link-time optimisation takes half of the time; tests/integration/test_stack.py builds one.
     """
@@ -65,7 +65,7 @@ def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 def data_address(run: Run, test: Test) -> str:
-    """Where the server of a test is."""
+    """Return the address of the server of a test."""
     link = run.lab.links("dut" if test.topology == "host-host" else "right")[0]
     return str(link.address6 if test.family == "ipv6" else link.address).split("/")[0]
 

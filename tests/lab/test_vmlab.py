@@ -29,7 +29,7 @@ Play = Callable[..., PlayResult]
 
 @pytest.fixture(scope="module")
 def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab that is up; a test leaves it so."""
+    """A running lab; a test leaves it running."""
     lab = Lab(f"v{os.getpid()}"[:9], 1 + os.getpid() % 99, tmp_path_factory.mktemp("vmlab") / "state")
     vmlab.up(lab)
     yield lab
@@ -38,7 +38,7 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def run(guests: Lab) -> Play:
-    """Plays of one run on the kernel. Modules take seconds in emulated guests, so tests share what is prepared."""
+    """Plays of one run on the kernel. Modules take seconds in emulated guests, so tests share a prepared run."""
     about = {"run_id": "guests", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
 
     def _play(name: str, listener: Listener = NO_LISTENER, **values: object) -> PlayResult:
@@ -50,13 +50,13 @@ def run(guests: Lab) -> Play:
 
 @pytest.fixture(scope="module")
 def prepared(run: Play) -> None:
-    """The run is prepared; the last test that needs this restores it."""
+    """Prepare the run; the last test that needs it restores it."""
     run("prepare").require_ok()
 
 
 @pytest.fixture(scope="module")
 def prefix(guests: Lab) -> str:
-    """Of a build on left and dut, which cannot make one."""
+    """Install a build on left and dut, which cannot make one."""
     where = "/var/tmp/perfweb/builds/test"  # noqa: S108  # of a guest
     build, packed = Installed(), io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -89,7 +89,7 @@ def test_guests_are_up_and_wired(guests: Lab) -> None:
     _ssh(guests, "dut", f"ip address add 10.{guests.net}.2.2/24 dev data1")
     assert "1 received" in _ssh(guests, "right", f"ping -c 1 -W 60 10.{guests.net}.2.2")
     _ssh(guests, "dut", "ip address flush dev data1")
-    # Python took its compiled files as they are: it would write those that it had to compile. init made the directory.
+    # Python used its compiled files: otherwise it would have written new ones. init made the directory.
     assert _ssh(guests, "right", "find /usr/lib/python3 /usr/lib/python3.11 -newer /run/sshd") == ""
 
 
@@ -119,7 +119,7 @@ def test_a_guest_that_panics_ends_and_says_why_at_the_next_boot(guests: Lab) -> 
     assert _ssh(guests, "dut", "hostname") == guests.host_name("dut")
 
 
-# left's end is Linux's, so these are Linux's of either kind, and one of the stack's, with either family inside.
+# The end on left is Linux's, so these are Linux's of either kind, and one of the stack's, with either family inside.
 @pytest.mark.parametrize(
     ("target", "kind", "names"),
     [("linux", "gif", ["udp.blast/ipv4"]), ("stack", "gre", ["tcp.rr/ipv4", "udp.rr/ipv6"])],
@@ -152,7 +152,7 @@ def test_packets_between_guests_travel_in_a_tunnel(
 
 
 def test_a_host_is_not_booted_with_words_that_it_does_not_allow(guests: Lab, run: Play, prepared: None) -> None:
-    """The guard of the host says so, before anything is changed there."""
+    """The guard of the host refuses, before anything is changed there."""
     before = _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id")
     for words in ("init=/bin/sh", "quiet rd.break", "debug_x", "quiet  nosmt"):
         result = run("boot", tunables={"boot.command_line": words})
@@ -178,7 +178,7 @@ def test_a_host_that_has_crashed_is_booted_without_words_and_then_with_them(gues
 
 def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests: Lab, run: Play) -> None:
     run("prepare").require_ok()
-    # The disk hears of all names now, and only of the texts that were waited for (ext4's delayed allocation).
+    # The disk gets all names now, and only the texts that were synced (ext4's delayed allocation).
     record = _ssh(guests, "dut", "cd /var/tmp/perfweb; touch other; sync other; ls $PWD/*.before")
     _crash(guests)
     run("restore").require_ok()

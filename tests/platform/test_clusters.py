@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cluster that jobs get a copy of has all tables, and is replaced where it is that of other migrations."""
+"""The cluster that jobs get a copy of has all tables, and is replaced if the migrations have changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The speed of the CPUs is that of all at once, trying it leaves no trace, and the best one is kept."""
+"""The speed of all CPUs at once: its measurement leaves no trace, and the best one is kept."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ from tests.labs import free_network
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 600
-"""How long anything may take: a busy machine must not fail a test."""
+"""Max seconds of any wait, generous because a busy machine must not fail a test."""
 
 
 class Dev:
-    """Runs `./dev` with a directory and a lab of its own."""
+    """Runs `./dev` with a private directory and lab."""
 
     def __init__(self, var: Path, network: int) -> None:
         self.var = var
@@ -41,10 +41,10 @@ class Dev:
         self.environment = inherited | settings
 
     def start(self, *arguments: str, background: bool = False, **settings: str) -> subprocess.Popen[bytes]:
-        """Starts it the way a terminal does: as the leader of a process group, and listening to Ctrl-C.
+        """Start it as a terminal does: as the leader of a process group, with SIGINT not ignored.
 
-        In the background it is started as `nohup ./dev … &` in a script does, which ignores Ctrl-C and the hang-up of
-        the terminal, and so does all that it starts.
+        With `background` it is started like `nohup ./dev … &` in a script, which ignores SIGINT and SIGHUP, and so do
+        all its children.
         """
         signals = "--ignore-signal=INT,HUP,QUIT" if background else "--default-signal=INT"
         with self.output.open("wb") as output:
@@ -61,12 +61,12 @@ class Dev:
         return subprocess.run([ROOT / "dev", *arguments], env=self.environment, capture_output=True, text=True)
 
     def wait_until_served(self, running: subprocess.Popen[bytes]) -> str:
-        """The address it serves, once it says so."""
+        """Return the served address, once it is printed."""
         self.wait_until_printed(running, "serving http")
         return (self.var / "run" / "url").read_text().strip()
 
     def wait_until_printed(self, running: subprocess.Popen[bytes], text: str) -> None:
-        """Waits until the command has printed something; it must not end before."""
+        """Wait until the command has printed something; it must not end before."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while text not in self.output.read_text():
             assert running.poll() is None, self.output.read_text()
@@ -74,7 +74,7 @@ class Dev:
             time.sleep(0.1)
 
     def imported(self) -> str:
-        """The address that `manage.py import` gives of a new run, in an environment that knows PERFWEB_VAR only."""
+        """The address that `manage.py import` prints for a new run, in an environment with PERFWEB_VAR only."""
         numbers = self.var.parent / "numbers.txt"
         numbers.write_text("1\n2\n3\n")
         about = ["--test", "tcp.rr/host-host/ipv4", "--unit", "transactions/s"]
@@ -84,7 +84,7 @@ class Dev:
         return done.stdout.split()[-1]
 
     def left_over(self) -> list[str]:
-        """What still runs or exists of it."""
+        """Return its remaining processes and files."""
         running = [path.name for path in (self.var / "run").glob("*.pid") if processes.running(path)]
         links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
         return running + [line for line in links.splitlines() if line.startswith(f"{self.lab.name}-")]
@@ -176,7 +176,7 @@ def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev)
 
 
 def words_of(process: processes.Process) -> str:
-    """Its command line; of one that has ended nothing."""
+    """Return the command line of a process; empty for an ended one."""
     try:
         return Path(f"/proc/{process.pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):
@@ -184,7 +184,7 @@ def words_of(process: processes.Process) -> str:
 
 
 def programs(running: subprocess.Popen[bytes], words: str) -> list[processes.Process]:
-    """The processes of a command with these words in their command lines."""
+    """Return the processes with these words in their command lines."""
     return [found for found in processes.descendants({running.pid}) if f" {words} " in f"{words_of(found)} "]
 
 
@@ -225,7 +225,7 @@ def test_a_bench_ends_with_the_command(dev: Dev) -> None:
     ],
 )
 def test_ctrl_c_ends_each_command_quietly_and_leaves_nothing(dev: Dev, command: str, words: str) -> None:
-    """As soon as its program has begun: Python raises KeyboardInterrupt from its first import on."""
+    """Interrupt it as soon as its program has begun: Python raises KeyboardInterrupt from its first import on."""
     running = dev.start(*command.split())
     program = wait_for_program(dev, running, words)
     assert_ctrl_c_leaves_nothing(dev, running)

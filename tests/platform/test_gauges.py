@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Gauges of this machine: whose time was used is told, and what it does not have is missing."""
+"""Gauges of this machine: CPU time is attributed to processes, and missing gauges are left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINGER = "pathlib.Path(sys.argv[2]).write_text('burnt')\ntime.sleep(60)\n"
 
 
 class Burner:
-    """A program of somebody else's that uses half a second of CPU when it is told to, and then sleeps."""
+    """A program of another user that uses half a second of CPU on request, and then sleeps."""
 
     def __init__(self, folder: Path, work: str) -> None:
         self.pid_file, self.go, self.done = folder / "pid", folder / "go", folder / "done"
@@ -106,7 +106,7 @@ def usages(*rows: tuple[int, int, int]) -> dict[int, Usage]:
         # A child with a past ends after four more ticks; a child of that child, too.
         (usages((1, 0, 10), (2, 1, 50)), usages((1, 0, 64)), {1: 4}),
         (usages((1, 0, 10), (2, 1, 50), (3, 2, 7)), usages((1, 0, 71)), {1: 4}),
-        # Nobody waited for it: what others have used is not less for that.
+        # It was not reaped: what others have used is not less for that.
         (usages((1, 0, 10), (2, 1, 50), (4, 0, 1)), usages((1, 0, 12), (4, 0, 6)), {1: 0, 4: 5}),
     ],
 )
@@ -117,7 +117,9 @@ def test_what_ended_in_between_is_counted_once(
 
 
 def test_only_what_happens_on_the_cpus_of_the_run_counts() -> None:
-    """Two CPUs, the run is pinned to the second: half a second of it is stolen, and a stranger has a fifth of it."""
+    """Two CPUs, the run is pinned to the second: half a second of it is stolen, and a foreign process has a fifth of
+    it.
+    """
     ticks = os.sysconf("SC_CLK_TCK")
     idle = [0, 0, 0, 7, 0, 0, 0, 0]
     busy, stolen = [ticks, 0, 0, 7, 0, 0, 0, 0], [ticks // 2, 0, 0, 7, 0, 0, 0, ticks // 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Settings of a Linux host: their names, their forms, and what this machine says of those that it has not."""
+"""Settings of a Linux host: their names, their forms, and the errors for those that this machine does not have."""
 
 from __future__ import annotations
 

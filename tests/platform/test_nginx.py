@@ -39,7 +39,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Proxy:
-    """nginx with our configuration on free ports."""
+    """nginx with this configuration on free ports."""
 
     def __init__(self, folder: Path, certificate: Path, upstream: str) -> None:
         self.port, plain = free_port(18443), free_port(18080)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pid files name a process for good: a number that was given out again is not it."""
+"""Pid files identify a process permanently: a reused number does not match."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_stale_pid_file_never_leads_to_a_stranger(tmp_path: Path) -> None:
 
 
 def test_the_session_of_a_stranger_survives_a_stale_pid_file(tmp_path: Path) -> None:
-    """The pid was given out again to a process in somebody's session, which is older than the record."""
+    """The pid was reused for a process in another session, which is older than the record."""
     shell = _sleeper(tmp_path, "sh", "-c", "sleep 60 & echo ready; wait")
     while b"ready" not in (tmp_path / "x.log").read_bytes():
         pass
@@ -110,14 +110,14 @@ def test_a_child_with_a_session_of_its_own_is_killed_as_well(tmp_path: Path) -> 
 
 
 def test_a_sandbox_that_has_just_begun_is_killed_whole(tmp_path: Path) -> None:
-    """At whatever moment: what it has started dies with its parent only from some moment on."""
+    """At any moment: its children die with their parent only from shortly after their start."""
     mark = f"61{os.getpid()}"
     argv = confined(["sleep", mark], Sandbox(61000, network=HOST_NETWORK))
     for attempt in range(40):
         process = _sleeper(tmp_path, *argv)
         time.sleep(attempt * 0.0001)
         processes.kill_session(process)
-    # A sandbox that is left alone needs this long to begin.
+    # A sandbox needs this long to start.
     time.sleep(1)
     assert subprocess.run(["pgrep", "-a", "-f", f"sleep {mark}"], capture_output=True, check=False).stdout == b""
 

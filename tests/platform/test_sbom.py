@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bill of materials is complete and valid; the audit does not take silence for safety."""
+"""The bill of materials is complete and valid; the audit does not treat an unreachable database as a pass."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ UNKNOWN = "the package index does not answer: whether a distribution was yanked 
 
 
 class Index(BaseHTTPRequestHandler):
-    """A package index (PEP 691) in which everything is there in two versions, of which 1.0 was yanked."""
+    """A package index (PEP 691) with two versions of everything, of which 1.0 was yanked."""
 
     def do_GET(self) -> None:
         name = self.path.rstrip("/").rpartition("/")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The private databases: twice, after a crash, in an odd place; nobody else's are touched."""
+"""The private databases: started twice, after a crash, in an unusual place; other databases are not touched."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None
 
 
 def test_a_server_is_ready_only_if_it_is_the_one_that_listens() -> None:
-    """Another server may take the port between its choice and our start."""
+    """Another server may take the port between its choice and the start."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert supervisor.listens(os.getpid(), port)

@@ -53,7 +53,7 @@ def nest(directory: Path, levels: int, name: str = "d") -> None:
 
 
 def unnest(directory: Path) -> None:
-    """Removes what `nest` has made, which rmtree cannot: one level at a time, each moved up first."""
+    """Remove what `nest` has made, which rmtree cannot: one level at a time, each moved up first."""
     while inner := next(directory.iterdir(), None):
         for deeper in inner.iterdir():
             deeper.rename(directory / "moved")

@@ -22,7 +22,7 @@ FOLDERS = (
     "README.md", "docs", "perfweb", "playbooks", "runners", "dev", "docker", "templates",
 )  # fmt: skip
 """Files and folders whose texts are all checked by default, relative to the root of the project."""
-COMMENTS: tuple[str, ...] = ()
+COMMENTS = ("tests",)
 """Folders of which only comments and docstrings are checked by default, because their messages are data of tests."""
 
 
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
 @cache
 def words() -> list[tuple[re.Pattern[str], str, str]]:
-    """Of each word: its pattern, the word, and the replacement."""
+    """Return the pattern, the word, and the replacement of each word."""
     found = []
     for line in WORDS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):

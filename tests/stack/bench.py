@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the stack does in a second, with Linux's own sockets beside it.
+"""The rates of the stack, compared with Linux's own sockets.
 
 `./dev bench stack [--quick] [--rounds 5] [--seconds 2] [--patience 30] [--resume] [--write] [ROW ...]` prints a table
-and writes var/bench/stack.json with every sample; --write makes docs/measured/speed.md.  Rounds are interleaved:
-each measures every row on both sides once, so that what changes on the machine meanwhile changes both.  What was
-measured while the CPUs were not at their best (tests/stack/control.py) is measured again, until the patience is over,
-in minutes from the start.  What was measured is kept on Ctrl-C, too, and --resume goes on with it: on a machine that is
-busy for hours its quiet minutes add up.  tests/stack/measures.py says what runs where.
+and writes var/bench/stack.json with every sample; --write makes docs/measured/speed.md. Rounds are interleaved: each
+measures every row on both sides once, so that a change of the machine affects both. Samples taken while the CPUs were
+not at their best (tests/stack/control.py) are repeated, for at most `patience` minutes from the start. Samples are
+stored on Ctrl-C, too, and --resume continues with them, so that the quiet minutes of a busy machine add up.
+tests/stack/measures.py describes the topologies.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tests.stack.rows import ROWS
 from tests.stack.topology import Installed, Topology
 
 PAGE = ROOT / "docs" / "measured" / "speed.md"
-MODULES = ("rows", "measures")  # that say what a row is
+MODULES = ("rows", "measures")  # columns that identify a row
 
 
 def begin(names: Sequence[str], rounds: int, control: Control) -> Measured:
-    """Nothing yet of these rows."""
+    """Return empty samples of these rows."""
     rows = {name: ROWS[name] for name in names}
     return Measured({name: Result(row.unit, row.cpu_unit, rounds, control) for name, row in rows.items()}, control)
 
 
 def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str, object]) -> None:
-    """Takes over what an earlier call measured; ValueError if that was something else, or elsewhere."""
+    """Take over the samples of an earlier call; ValueError if it measured something else, or on another machine."""
     require_same(document["machine"], machine)
     if left_out := document["rows"].keys() - measured.results.keys():
         raise ValueError(f"what is kept has {', '.join(sorted(left_out))}, too: name these, or leave out --resume")
@@ -50,9 +50,9 @@ def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str
 
 
 def measure(measured: Measured, seconds: float) -> None:
-    """All rows, in rounds, until each has enough samples of quiet CPUs or the patience is over; seconds all.
+    """Measure all rows, in rounds, until each has enough samples of quiet CPUs or the patience is over; in seconds.
 
-    Keeps what there is, however it ends; what an earlier call kept stays if it does not even begin.
+    Samples are stored after an interruption, too; those of an earlier call stay if this one does not even begin.
     """
     control, installed = measured.control, Installed()
     try:
@@ -69,7 +69,7 @@ def measure(measured: Measured, seconds: float) -> None:
 
 
 def fill(results: Mapping[str, Result], control: Control, take: Callable[[str, str], Taken]) -> None:
-    """Takes a sample in each round of whatever wants one, until nothing does."""
+    """Take a sample of each unfinished row in each round, until there is none."""
     for turn in itertools.count(1):
         wanted = _wanted(results, control)
         if not wanted:
@@ -80,7 +80,7 @@ def fill(results: Mapping[str, Result], control: Control, take: Callable[[str, s
 
 
 def _wanted(results: Mapping[str, Result], control: Control) -> list[tuple[str, str]]:
-    """The rows and sides that a round is to measure."""
+    """Return the rows and sides to measure in a round."""
     return [
         (name, side)
         for name, result in results.items()
@@ -97,7 +97,7 @@ def _take(bench: Bench, row: Row, side: str, control: Control) -> Taken:
 
 
 def document(measured: Measured, machine: Mapping[str, object]) -> dict[str, object]:
-    """Every sample, and what they were measured on."""
+    """Every sample, and the conditions of the measurement."""
     return {
         "machine": machine,
         "control": measured.control.best,

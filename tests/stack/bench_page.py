@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `./dev bench stack` took, which of it counts, and the table and the page that are made of it."""
+"""The samples of `./dev bench stack`, the selection of those that count, and the table and the page made from them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.stack.machine import here_and_now
 from tests.stack.rows import ROWS
 
 SIDES = ("stack", "linux")
-NEAR = 0.1  # IPv6 is meant to be this near to IPv4
-CONFIDENCE = 95  # percent, of the interval of how near it is
+NEAR = 0.1  # target of the ratio of IPv6 to IPv4
+CONFIDENCE = 95  # percent, of the interval of that ratio
 WIDTH = max(map(len, ROWS))
 
 
@@ -30,7 +30,7 @@ def _cell(samples: Sequence[float]) -> str:
 
 
 class Taken(NamedTuple):
-    """A rate, seconds of CPU for each if the row has them, and what the control was around them."""
+    """A rate, seconds of CPU for each unit if the row has them, and the control around them."""
 
     rate: float
     cpu: float | None
@@ -39,7 +39,7 @@ class Taken(NamedTuple):
 
 @dataclass
 class Result:
-    """All that was taken of a row, by side, of which the `rounds` with the best control count."""
+    """All samples of a row, by side; the `rounds` with the best control count."""
 
     unit: str
     cpu_unit: str
@@ -48,7 +48,7 @@ class Result:
     taken: dict[str, list[Taken]] = field(default_factory=dict)
 
     def counted(self, side: str) -> list[Taken]:
-        """What enters the statistics: quiet ones before others, and faster ones first."""
+        """Return the samples that enter the statistics: quiet ones before others, and faster ones first."""
 
         def rank(taken: Taken) -> tuple[bool, float]:
             return not self.control.is_quiet(taken.control), -taken.control.speed
@@ -56,7 +56,7 @@ class Result:
         return sorted(self.taken.get(side, []), key=rank)[: self.rounds]
 
     def noisy(self) -> int:
-        """How many of those were not quiet."""
+        """Return how many of those were not quiet."""
         return sum(not self.control.is_quiet(taken.control) for side in SIDES for taken in self.counted(side))
 
     def document(self) -> dict[str, object]:
@@ -73,7 +73,7 @@ class Result:
         return [taken.cpu for taken in self.counted(side) if taken.cpu is not None]
 
     def ratio(self) -> str:
-        """The stack's median in Linux's."""
+        """The ratio of the stack's median to Linux's."""
         if not all(map(self.taken.get, SIDES)):
             return ""
         ours, theirs = (statistics.median(self.rates(side)) for side in SIDES)
@@ -88,14 +88,14 @@ class Result:
 
 @dataclass
 class Measured:
-    """What there is to say of a run: its rows, how quiet it was, and what the Linux ends were set to."""
+    """The description of a run: its rows, how quiet it was, and the settings of the Linux ends."""
 
     results: dict[str, Result]
     control: Control
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def noise(self) -> str:
-        """How many samples were void, and whether any of those had to count."""
+        """The number of void samples, and whether any of those had to count."""
         taken = [sample for result in self.results.values() for side in SIDES for sample in result.taken.get(side, [])]
         noisy = {name: result.noisy() for name, result in self.results.items()}
         void = sum(not self.control.is_quiet(sample.control) for sample in taken) - sum(noisy.values())
@@ -118,7 +118,7 @@ def report(measured: Measured) -> str:
 
 
 def _nearness(ipv4: Sequence[float], ipv6: Sequence[float]) -> str:
-    """The ratio of the medians and what it amounts to; with two samples of each or more its interval, by ranks."""
+    """Return the ratio of the medians in words; with two samples of each or more with its interval, by ranks."""
     ratio = statistics.median(ipv6) / statistics.median(ipv4)
     interval = ""
     if min(len(ipv4), len(ipv6)) > 1:

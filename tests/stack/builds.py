@@ -4,8 +4,8 @@
     python -m tests.stack.builds make NAME      configure and compile build/NAME and its tests
     python -m tests.stack.builds test NAME      run its tests; the results are in build/NAME/meson-logs
 
-ccache finds compilations of other clones on this machine (`./dev` chooses its directory). A directory that was
-configured otherwise is made anew.
+ccache finds compilations of other clones on this machine (`./dev` chooses its directory). A directory with other
+options is made anew.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MESON = str(ROOT / ".venv" / "bin" / "meson")
 CHECKED = ("-Dbuildtype=debugoptimized", "-Dinvariants=true", "-Dwitness=true", "-Dlock_profiling=true")
-"""Options of builds that check themselves."""
+"""Options of builds with checks."""
 UNOPTIMISED = ("-Dbuildtype=debug", *CHECKED[1:])
 TESTS = "meson-test-prereq"
 """The target of all programs that the tests of a build need."""
@@ -36,8 +36,8 @@ CLANG = "ccache clang-14"  # meson puts ccache before a compiler only if CC does
 class Build:
     """Options of meson, the compiler unless it is the default one, gcc, and the linker.
 
-    mold links the programs of the tests in a tenth of the time of GNU ld, but does neither know INSERT in a linker
-    script, which layouts need, nor is it what users of a release have.
+    mold links the programs of the tests in a tenth of the time of GNU ld. But it does not support INSERT in a linker
+    script, which layouts need, and it is not the linker of a release.
     """
 
     options: tuple[str, ...]
@@ -49,7 +49,7 @@ BUILDS = {
     "release": Build(("-Dbuildtype=release", "-Dlayouts=2"), linker="bfd"),
     "address": Build((*CHECKED, "-Db_sanitize=address,undefined")),
     "thread": Build((*CHECKED, "-Db_sanitize=thread")),
-    # clang warns of what gcc does not, before it optimises anything.
+    # clang has warnings that gcc does not have, before it optimises anything.
     "clang": Build((*UNOPTIMISED, "-Dwerror=true"), CLANG),
     "clang-sim": Build((*UNOPTIMISED, "-Dsim=true", "-Dplanted=true", "-Dwerror=true"), CLANG),
     "sim": Build(("-Dbuildtype=release", "-Dsim=true")),
@@ -67,7 +67,7 @@ BUILDS = {
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Keeps other processes from configuring or compiling in a build directory meanwhile."""
+    """Keep other processes from configuring or compiling in a build directory meanwhile."""
     directory.parent.mkdir(exist_ok=True)
     with directory.with_name(f"{directory.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -75,7 +75,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def environment(build: Build) -> Mapping[str, str]:
-    """That of this process, with the build's compiler and linker."""
+    """Return the environment of this process, with the build's compiler and linker."""
     compiler = {"CC": build.compiler} if build.compiler else {}
     return {**os.environ, **compiler, "CC_LD": build.linker}
 

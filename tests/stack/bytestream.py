@@ -4,9 +4,9 @@
     bytestream.py listen PORT SIZE          one connection after another, until killed
     bytestream.py connect ADDRESS PORT SIZE
 
-Plain sockets and the standard library only, since it also runs on the stack, as a user who may read nothing else.
-Writes are of all sizes, from one byte to several segments, and reads likewise.  `verified` and the two digests are
-printed when both directions were right; anything else is an exception.
+It uses only plain sockets and the standard library, because it also runs on the stack, as a user who may read nothing
+else. Writes and reads have all sizes, from one byte to several segments. `verified` and the two digests are printed
+when both directions were right; anything else is an exception.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CHUNK = 1 << 20
 
 
 def stream(seed: int, size: int) -> bytes:
-    """The bytes that belong to a seed."""
+    """Return the bytes of a seed."""
     return random.Random(seed).randbytes(size)
 
 
 def send(sock: socket.socket, data: bytes) -> None:
-    """Sends everything in pieces of uneven size, and ends this direction."""
+    """Send everything in pieces of uneven size, and end this direction."""
     sizes = random.Random(len(data))
     view = memoryview(data)
     while view:
@@ -37,7 +37,7 @@ def send(sock: socket.socket, data: bytes) -> None:
 
 
 def receive(sock: socket.socket, expected: bytes) -> None:
-    """Reads to the end of file; the first wrong byte is an error that says where."""
+    """Read to the end of file; raise an error with the position of the first wrong byte."""
     at = 0
     sizes = random.Random(at)
     while data := sock.recv(sizes.choice((1, 1000, 65536, CHUNK))):
@@ -50,7 +50,7 @@ def receive(sock: socket.socket, expected: bytes) -> None:
 
 
 def exchange(sock: socket.socket, size: int, seeds: tuple[int, int]) -> None:
-    """Both directions at the same time: ours is made of the first seed."""
+    """Run both directions at the same time; this end sends those of the first seed."""
     ours, theirs = (stream(seed, size) for seed in seeds)
     sender = threading.Thread(target=send, args=(sock, ours))
     sender.start()
@@ -60,7 +60,7 @@ def exchange(sock: socket.socket, size: int, seeds: tuple[int, int]) -> None:
 
 
 def main(role: str, *arguments: str) -> None:
-    """Runs one end."""
+    """Run one end."""
     if role == "listen":
         port, size = map(int, arguments)
         with socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True) as server:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every value of every knob, together with every other: boots, carries traffic under loss, passes the socket tests.
+"""Combinations of the values of all knobs: each boots, carries traffic under loss, and passes the socket tests.
 
-What the knobs are, and their values, the stack itself says (`stackctl sysctl -t`), so that a new one is met without an
-edit here; only numbers and lists need to be named.  A combination is a loader.conf and a choice of socket tests.
+The stack itself reports the knobs and their values (`stackctl sysctl -t`), so a new one needs no edit here; only
+numbers and lists need values here. A combination is a loader.conf and a choice of socket tests.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tests.stack.topology import Installed
 SANITIZERS = ("address", "thread")
 """Builds of tests/stack/builds.py."""
 
-# Socket tests, a few of which are run with each combination; and those that stack/tests/meson.build keeps from the
-# thread sanitizer, or that take ten seconds with it and are run there with each unix.locking alone.
+# Socket tests, a few of which run with each combination. The second list has those that stack/tests/meson.build keeps
+# from the thread sanitizer, or that take ten seconds with it and run there with each unix.locking alone.
 TESTS = "tests"
 PROGRAMS = (
     "posix_sockets posix_inet6",
@@ -35,9 +35,9 @@ PROGRAMS = (
 NOT_WITH_THREAD = ("posix_descriptors posix_signals", "posix_passing")
 TRAFFIC = "posix_traffic"
 CTL = "ctl"
-REPORT = "report"  # what sanitizers call their files, before the number of the process
+REPORT = "report"  # names of the sanitizers' files, before the number of the process
 
-# A mirror that harms packets, a source that is forwarded to a sink, and one that is only listened to.
+# A mirror that damages packets, a source that is forwarded to a sink, and one whose packets are only received.
 FLOOD = 400
 SOURCE = f"to=10.9.2.2 flows=10 rate=10000 count={FLOOD}"
 HARM = {f"if.mem0.impair.{harm}": "5000" for harm in ("loss", "dup", "reorder", "corrupt")}
@@ -51,7 +51,7 @@ COMMON = {
 }  # fmt: skip
 FAR = {"TRAFFIC_INET": "10.9.0.7", "TRAFFIC_INET6": "2001:db8:9::7"}
 
-# Knobs that are no choice among a few names, and what stands for their values.
+# Values of knobs that are not a choice among a few names.
 NUMBERS = {
     "net.isr.maxthreads": ("1", "2", "-1"),
     "net.inet.tcp.pcbgroups": ("128", "3", "1"),
@@ -60,12 +60,12 @@ NUMBERS = {
     "machine.spin_us": ("20", "0"),
     "lock.spin_limit": ("100", "0"),
 }
-LIMIT = 150  # seconds that a program may take, on a machine that is busy
-EX_CONFIG = 78  # what a program that could not boot the stack ends with
+LIMIT = 150  # max seconds of a program, on a busy machine
+EX_CONFIG = 78  # exit status of a program that could not boot the stack
 
-SMALL = 4  # a number that has no more values than this is a choice
+SMALL = 4  # max number of values of a number that counts as a choice
 
-# What is no strategy, or would keep others from being seen at work.
+# Knobs that select no strategy, or that would keep others from having an effect.
 LEFT_OUT = {
     "api.inet6_kernel": "the kernel's sockets would be tested",
     "boot_mute": "a failure must be explained",
@@ -74,36 +74,36 @@ LEFT_OUT = {
     "net.isr.enable": "another name of net.isr.dispatch",
     "unix.sockets": "the kernel's sockets would be tested",
 }
-# Real-time threads on the CPUs of everybody else's tests: each is tried alone, in test_combinations.py.
+# Real-time threads on the CPUs of all other tests: each is tried alone, in test_combinations.py.
 REAL_TIME = {"machine.sched": ("fifo", "rr")}
 
 
 def only(*values: str) -> Callable[[str], bool]:
-    """Whether a value is one of these."""
+    """The condition that a value is one of these."""
     return lambda value: value in values
 
 
 def no(*values: str) -> Callable[[str], bool]:
-    """Whether a value is none of these."""
+    """The condition that a value is none of these."""
     return lambda value: value not in values
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Values that the stack does not have together, and what the boot says then."""
+    """Values that exclude each other, and the boot's error message."""
 
     values: Mapping[str, Callable[[str], bool]]
     sentence: str
 
     def refuses(self, row: Mapping[str, str]) -> bool:
-        """Of a row, or a part of one."""
+        """Return whether a row, or a part of one, has these values."""
         return all(name in row and is_it(row[name]) for name, is_it in self.values.items())
 
 
 FINE_UNIX = {"unix.locking": no("giant", "single")}
 FINE_UNIX_SENTENCE = r'unix\.locking="\w+" with debug\.mpsafenet="0": every socket call holds Giant'
 GROUPS_THREAD = {"net.inet.tcp.pcbtable": only("groups-thread")}
-# With input that shares no lock, ip.alone is refused by the other sentence.
+# With input that shares no lock, the other message refuses ip.alone.
 ALONE_SENTENCE = r"net\.inet\.ip\.alone requires one thread|the net lock is not shared"
 OLD_NETISR = {"net.isr.generation": only("2005")}
 REFUSALS = (
@@ -132,12 +132,12 @@ REFUSALS = (
 
 
 def refused(row: Mapping[str, str]) -> bool:
-    """Whether the stack should not boot so, as far as the row goes."""
+    """Return whether the stack should refuse to boot with this part of a row."""
     return any(refusal.refuses(row) for refusal in REFUSALS)
 
 
 def parse_types(listing: str) -> dict[str, list[str]]:
-    """The values of each tunable that is a choice, from the answer to `sysctl -t`."""
+    """Return the values of each tunable that is a choice, from the output of `sysctl -t`."""
     found: dict[str, list[str]] = {}
     for line in listing.splitlines():
         name, _, values = line.partition(":")
@@ -150,10 +150,10 @@ def parse_types(listing: str) -> dict[str, list[str]]:
 
 
 def knobs_of(listing: str, defaults: Mapping[str, str]) -> dict[str, list[str]]:
-    """The knobs of a booted stack, the default of each first.
+    """Return the knobs of a booted stack, the default of each first.
 
-    What an interface has is one knob for mem0, mem1 and mem2 together, but whoever listens does not receive: that is
-    mem3.
+    A knob of an interface applies to mem0, mem1 and mem2 together; a listening program does not receive from those, but
+    from mem3.
     """
     knobs: dict[str, list[str]] = {}
     choices = {**parse_types(listing), **{name: list(values) for name, values in NUMBERS.items()}}
@@ -180,11 +180,11 @@ def loader_conf(row: Mapping[str, str]) -> str:
 
 
 class FailedError(Exception):
-    """A combination does not do what it should; the text is what was said."""
+    """A combination failed; the text has the output."""
 
 
 def ask(path: Path, request: str) -> str:
-    """The answer of the stack whose control socket this is."""
+    """Return the response of the stack with this control socket."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(30)
         sock.connect(str(path))
@@ -197,7 +197,7 @@ def ask(path: Path, request: str) -> str:
 
 @contextlib.contextmanager
 def looked_at(ctl: Path) -> Iterator[None]:
-    """Meanwhile somebody asks again and again which sockets the stack has, once it is up."""
+    """Query the list of the stack's sockets repeatedly in the background, once the stack is up."""
     enough = threading.Event()
 
     def look_on() -> None:
@@ -216,7 +216,7 @@ def looked_at(ctl: Path) -> Iterator[None]:
 
 
 def end_late(child: subprocess.Popen[str], ctl: Path) -> str:
-    """Ends a program that should have; what the stack in it says its threads wait for."""
+    """End a program that did not end in time; return the states of the threads of its stack."""
     said = [f"no end in {LIMIT} seconds\n"]
     for view in ("ps", "show alllocks", "show stacks", "netstat -a"):
         with contextlib.suppress(OSError, FailedError):
@@ -226,7 +226,7 @@ def end_late(child: subprocess.Popen[str], ctl: Path) -> str:
 
 
 class Build:
-    """A checked build of the stack: its programs, its knobs, and combinations of them."""
+    """A build of the stack with checks: its programs, its knobs, and combinations of them."""
 
     def __init__(self, name: str) -> None:
         self.tests = PROGRAMS if name == "thread" else (*PROGRAMS, *NOT_WITH_THREAD)
@@ -235,11 +235,10 @@ class Build:
         self.installed = Installed(name, [f"tests/{program}" for program in sorted(programs)])
 
     def _environment(self, conf: Path) -> dict[str, str]:
-        """Of a program on the stack.
+        """Return the environment of a program on the stack.
 
-        Sanitizers write what they report to files of their own, which are read when the program has ended: a report is
-        whole then.  The thread sanitizer's runtime comes behind the stack; it need not wait for threads that have all
-        ended.
+        Sanitizers write their reports to separate files, which are read when the program has ended, so that a report is
+        complete. The thread sanitizer's runtime comes after the stack; it need not wait for ended threads.
         """
         common = f"log_path={conf.parent / REPORT}:halt_on_error=1"
         own = {
@@ -252,10 +251,10 @@ class Build:
         return {**os.environ, **own, **FAR, "STACK_CONF": str(conf)}
 
     def run_program(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> tuple[int, str]:
-        """A program on the stack, from its begin to its end: its exit status, and all that was said.
+        """Run a program on the stack from start to end; return its exit status and all output.
 
-        `look` is called when the program, which is that of the traffic, is done, before it ends.  Ctrl-C does not reach
-        the program: what has begun when somebody ends the long test is not told as a failure.
+        `look` is called when the program, which is that of the traffic, is done, before it ends. Ctrl-C does not reach
+        the program, so that an interrupted long test reports no failure.
         """
         log = conf.with_suffix(".log")
         wait = {} if look is None else {"TRAFFIC_WAIT": "1"}
@@ -280,7 +279,7 @@ class Build:
                         child.stdin.close()
             except (FailedError, OSError) as failed:
                 problem = f"{failed}\n"
-            finally:  # It ends by itself, and says first why, if it was about to.
+            finally:  # a program that is about to end reports the reason first
                 child.stdin.close()
                 status = child.wait()
                 late.cancel()
@@ -291,7 +290,7 @@ class Build:
         return status, "".join([*words, *said])
 
     def passes(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> None:
-        """Runs a program that succeeds, and of which no sanitizer has anything to report; or raises FailedError."""
+        """Run a program that must succeed without a report of a sanitizer; raise FailedError otherwise."""
         status, said = self.run_program(program, conf, look)
         if status != 0 or any(conf.parent.glob(f"{REPORT}.*")):
             raise FailedError(f"{program} ended with {status}:\n{said}")
@@ -305,7 +304,7 @@ class Build:
         return {**knobs_of(said[0], defaults), TESTS: list(self.tests)}
 
     def carries(self, row: Mapping[str, str], directory: Path) -> None:
-        """Boots so, carries everything, forwards, and passes the socket tests of the row; or raises FailedError."""
+        """Boot, carry and forward traffic, and pass the socket tests of the row; raise FailedError otherwise."""
         conf, ctl = write_conf(row, directory)
         with looked_at(ctl):
             self.passes(TRAFFIC, conf, lambda: await_forwarded(ctl, row))
@@ -313,7 +312,7 @@ class Build:
             self.passes(program, conf)
 
     def refuses(self, row: Mapping[str, str], directory: Path, sentence: str) -> None:
-        """Does not boot so, and says why."""
+        """Check that it refuses to boot, with the reason."""
         conf, _ = write_conf(row, directory)
         status, said = self.run_program(TRAFFIC, conf)
         if status != EX_CONFIG or re.search(sentence, said) is None:
@@ -321,14 +320,14 @@ class Build:
 
 
 def write_conf(row: Mapping[str, str], directory: Path) -> tuple[Path, Path]:
-    """The loader.conf of a combination, in a directory of its own, and where its control socket will be."""
+    """Write the loader.conf of a combination, in its own directory; return it and the control socket."""
     conf, ctl = directory / "loader.conf", directory / CTL
     conf.write_text(f'{loader_conf(row)}ctl.path="{ctl}"\n', encoding="utf-8")
     return conf, ctl
 
 
 def await_forwarded(ctl: Path, row: Mapping[str, str]) -> None:
-    """All that the sources sent, and was not only listened to, left by the sink or waited for its address too long."""
+    """Check that everything the sources sent was received, except packets that waited for a link address too long."""
     expected = FLOOD * (2 if row.get("if.mem3.monitor", "off") == "off" else 1)
     until = time.monotonic() + LIMIT / 2
     names = ("if.mem2.stats.opackets", "net.link.ether.arp.stats.dropped")

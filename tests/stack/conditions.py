@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the samples of several calls of a bench must have in common to be of one table."""
+"""The conditions that the samples of several calls of a bench must share to form one table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def conditions(seconds: float, *modules: str) -> dict[str, object]:
 
 
 def require_same(then: Mapping[str, Any], now: Mapping[str, object]) -> None:
-    """ValueError if what is kept was measured otherwise, or elsewhere."""
+    """Raise ValueError if stored samples have other conditions."""
     if other := [name for name, value in now.items() if then.get(name) != value]:
         raise ValueError(f"what is kept was measured with another {', '.join(other)}: leave out --resume")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One installed build for all tests of the stack, and what their other end was."""
+"""One installed build for all tests of the stack, and the settings of the Linux end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stack.topology import Installed, Topology
 
 SETTINGS: Counter[str] = Counter()
 
-# Only x86 can be built for one CPU; test_refused_builds.py has what meson says elsewhere.
+# Only x86 can be built for one CPU; test_refused_builds.py has meson's error elsewhere.
 collect_ignore = [] if platform.machine() == "x86_64" else ["test_up.py"]
 
 
@@ -27,7 +27,7 @@ def installed() -> Iterator[Installed]:
 
 @pytest.fixture
 def topology(installed: Installed, record_property: Callable[[str, object], None]) -> Iterator[Topology]:
-    """left, dut and right; nothing is booted yet.  What the Linux end was set to is kept with the result."""
+    """left, dut and right; nothing is booted yet. The settings of the Linux end are stored with the result."""
     with Topology(installed) as network:
         yield network
         settings = network.settings("left")
@@ -37,7 +37,7 @@ def topology(installed: Installed, record_property: Callable[[str, object], None
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that fails shows all that its programs and its stack have said."""
+    """Print all output of its programs and its stack when a test fails."""
     report = yield
     network = getattr(item, "funcargs", {}).get("topology")
     if report.when == "call" and report.failed and network is not None:
@@ -46,6 +46,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the other end of all tests was set to."""
+    """The settings of the Linux end of all tests."""
     for settings, count in SETTINGS.items():
         terminalreporter.write_line(f"Linux, the other end of {count} tests of the stack: {settings}")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""When to measure: while the CPUs of this machine are its own and near each other, as far as a *control* shows.
+"""When to measure: while a *control* shows that the CPUs have no other load and are near each other.
 
-A sample counts if the control was good before it and after it; what the sample itself said has no part in that.  How
-fast the CPUs are says module_utils/cpuspeed.py.  How near they are to each other says how long a word takes from one to
-the other and back: the host of a virtual machine moves its CPUs about, and two in other parts of its cache take four
-times as long as two in the same one.  What these CPUs can do is remembered until the machine is booted again: a bench
-that begins while they are busy would take that for their best.
+A sample counts if the control was good before it and after it; the sample's own result is not considered.
+module_utils/cpuspeed.py measures the speed of the CPUs. The round-trip time of a word between two CPUs shows their
+distance: the host of a virtual machine migrates its CPUs, and two in different parts of its cache take four times as
+long as two in the same one. The best values are stored until the machine is booted again, because a bench that begins
+on a busy machine would take its speed for the best.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from typing import NamedTuple, NoReturn, TypeVar
 from playbooks.module_utils.cpuspeed import speed
 from tests.stack.results import BOOT, keep, kept
 
-SLOWER = 0.1  # what the control may lose of its best speed, in a sample that counts
-FARTHER = 0.4  # and what an exchange may take longer, most of which is the interpreter's, wherever the CPUs are
-EXCHANGES = 2000  # of a look: a millisecond
-SPINS = 50_000_000  # until somebody is taken for gone: some seconds
-LIMITS = f"slower by {SLOWER:.0%} or farther apart by {FARTHER:.0%}"  # than at their best
-PAUSE = 0.3  # seconds between two looks while waiting
-NAME = "control"  # of what is remembered
+SLOWER = 0.1  # max loss of the control's speed in a sample that counts
+FARTHER = 0.4  # max growth of an exchange's time, most of which is the interpreter's, wherever the CPUs are
+EXCHANGES = 2000  # duration of a check: a millisecond
+SPINS = 50_000_000  # time-out of the other CPU: some seconds
+LIMITS = f"slower by {SLOWER:.0%} or farther apart by {FARTHER:.0%}"  # relative to their best
+PAUSE = 0.3  # seconds between two checks while waiting
+NAME = "control"  # of the stored best values
 
 T = TypeVar("T")
 
 
 class Look(NamedTuple):
-    """Blocks in a second of the slowest CPU while all worked at once, and nanoseconds of an exchange between two."""
+    """Blocks per second of the slowest CPU while all worked at once, and nanoseconds of an exchange between two."""
 
     speed: float
     distance: float
 
     def worse(self, other: Look) -> Look:
-        """What both can do at least."""
+        """Return the better values of both."""
         return Look(min(self.speed, other.speed), max(self.distance, other.distance))
 
 
-NOTHING = Look(0.0, math.inf)  # has been seen yet
+NOTHING = Look(0.0, math.inf)  # not measured yet
 
 
 class Control:
-    """The best that the CPUs could do, and how long to wait for it to come back."""
+    """The best control so far, and how long to wait for it to come back."""
 
     def __init__(self, patience: float, best: Look = NOTHING) -> None:
         """`patience` is in seconds from now."""
@@ -58,45 +58,47 @@ class Control:
 
     @classmethod
     def remembering(cls, patience: float) -> Control:
-        """One that knows the best of the controls before it, since this machine was booted."""
+        """Load the best of the controls before it, since this machine was booted."""
         control = cls(patience)
         control.learn(_remembered())
         return control
 
     def remember(self) -> None:
-        """Tells later ones of its best."""
+        """Store its best for later ones."""
         self.learn(_remembered())
         keep(NAME, {"boot": BOOT, "best": self.best})
 
     def learn(self, look: Look) -> None:
-        """Takes a look into account, but not how near slow CPUs are: threads of one core are nearest."""
+        """Take a check into account, but not the distance of slow CPUs, because threads of one core are nearest."""
         fastest = max(self.best.speed, look.speed)
         fast = [known for known in (self.best, look) if known.speed >= (1 - SLOWER) * fastest]
         self.best = Look(fastest, min(known.distance for known in fast))
 
     def look(self) -> Look:
-        """A look at the CPUs that this process may use."""
+        """Check the CPUs that this process may use."""
         cpus = sorted(os.sched_getaffinity(0))
         now = Look(speed(cpus), distance(cpus[0], cpus[-1]))
         self.learn(now)
         return now
 
     def is_quiet(self, look: Look) -> bool:
-        """Whether a look is near the best one, as known by now."""
+        """Return whether a check is near the best one so far."""
         return look.speed >= (1 - SLOWER) * self.best.speed and look.distance <= (1 + FARTHER) * self.best.distance
 
     def waits(self) -> bool:
-        """Whether there is time left to wait."""
+        """Return whether there is time left to wait."""
         return time.monotonic() < self.until
 
     def quiet(self) -> Look:
-        """Waits for a good look, if there is time; the look."""
+        """Wait for a good check, if there is time; return the check."""
         while not self.is_quiet(look := self.look()) and self.waits():
             time.sleep(PAUSE)
         return look
 
     def around(self, measure: Callable[[], T]) -> tuple[T, Look]:
-        """What `measure` gives, begun after a good look if there is time, and the worse of the looks around it."""
+        """Return the result of `measure`, started after a good check if there is time, and the worse of the checks
+        around it.
+        """
         before = self.quiet()
         measured = measure()
         return measured, before.worse(self.look())
@@ -111,9 +113,9 @@ def _remembered() -> Look:
 
 
 def distance(first: int, last: int) -> float:
-    """Nanoseconds until a byte that one CPU writes has been answered by another; a quarter of the exchanges are faster.
+    """Return nanoseconds until another CPU has answered a byte of this one; a quarter of the exchanges are faster.
 
-    0 from a CPU to itself, infinity if the other does not answer.  OSError if this process may not use one of them.
+    0 from a CPU to itself, infinity without an answer. OSError if this process may not use one of them.
     """
     if first == last:
         return 0.0
@@ -146,7 +148,7 @@ def _ask(byte: memoryview) -> list[int]:
 
 
 def _answer(byte: memoryview) -> NoReturn:
-    """What the child does, which must not go on with what its parent was at."""
+    """Run the child, which must not continue the parent's code."""
     try:
         for turn in range(EXCHANGES):
             asked, answered = _words(turn)
@@ -158,7 +160,7 @@ def _answer(byte: memoryview) -> NoReturn:
 
 
 def _is_said(byte: memoryview, word: int) -> bool:
-    """Waits for some seconds at most."""
+    """Wait, for some seconds at most."""
     for _ in repeat(None, SPINS):  # noqa: SIM110 - any() takes longer than the way that is measured
         if byte[0] == word:
             return True

@@ -2,7 +2,7 @@
 """Covering arrays: few combinations of choices in which all pairs, or triples, of choices occur.
 
 The algorithm is the greedy one of Cohen, Dalal, Fredman and Patton (The AETG System, IEEE TSE 1997): one row after the
-other, each beginning with what is not covered yet, and the best of some that were completed in different orders.
+other, each starting with an uncovered tuple, and the best of some that were completed in different orders.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Part = tuple[int, ...]  # some choices, ascending
 
 
 class Covering:
-    """Rows are made until all that can be had together has been.
+    """Return rows that cover all possible tuples of choices.
 
-    `factors` are the choices of each, what is preferred first; `strength` is how many choices shall meet in all ways;
-    `refused` tells of a row, or a part of one, that it cannot be had, and stays true whatever is added.
+    `factors` are the choices of each, the preferred one first; `strength` is the size of the tuples to cover; `refused`
+    returns whether a row, or a part of one, is impossible, and stays true whatever is added.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class Covering:
         }
 
     def rows(self, candidates: int = 4, seed: int = 1) -> list[Row]:
-        """All of them; of so many candidates for each the one that covers most is taken."""
+        """Return all rows; each is the candidate that covers most, out of that many."""
         dice = random.Random(seed)
         rows: list[Row] = []
         while self.uncovered:
             part = next(iter(self.uncovered))
             tried = [row for _ in range(candidates) if (row := self._completed(part, dice)) is not None]
             if not tried:
-                del self.uncovered[part]  # one that no row can have
+                del self.uncovered[part]  # impossible in any row
                 continue
             best = max(tried, key=lambda row: sum(part in self.uncovered for part in self._parts(row)))
             for covered in self._parts(best):
@@ -61,7 +61,7 @@ class Covering:
         return itertools.combinations(sorted(chosen), self.strength)
 
     def _completed(self, part: Part, dice: random.Random) -> list[int] | None:
-        """A choice of each factor, these among them; or None."""
+        """Complete a row with a choice of each factor; return it, or None."""
         row = self._row(part)
         rest = [name for name in self.factors if name not in row]
         dice.shuffle(rest)
@@ -79,6 +79,6 @@ class Covering:
         return None
 
     def _gain(self, chosen: Sequence[int], number: int) -> int:
-        """How much is covered by a choice beside those that were made."""
+        """Return how many tuples a choice covers with the choices so far."""
         others = itertools.combinations(chosen, self.strength - 1)
         return sum(tuple(sorted((*some, number))) in self.uncovered for some in others)

@@ -2,7 +2,7 @@
 """An echo server on one event loop: `echo.py PORT UNIX_PATH`.
 
 TCP clients come through the stack and a UNIX socket through the kernel; SIGTERM arrives on the loop's own wake-up
-descriptor.  So one epoll set holds descriptors of both kinds.
+descriptor. So one epoll set holds descriptors of both kinds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Sends back what comes, to the end."""
+    """Send received bytes back, to the end."""
     while data := await reader.read(65536):
         writer.write(data)
         await writer.drain()
@@ -22,7 +22,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def serve(port: int, path: str) -> None:
-    """Serves until SIGTERM."""
+    """Serve until SIGTERM."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with await asyncio.start_server(echo, "0.0.0.0", port), await asyncio.start_unix_server(echo, path):  # noqa: S104

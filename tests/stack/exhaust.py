@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The long test: all pairs and triples of values of all knobs, and all combinations of those that act together.
+"""The long test: all pairs and triples of values of all knobs, and all combinations of knobs that interact.
 
-The product of all knobs has more rows than anybody could run.  What fails is kept beside what has been done; a second
-call goes on where the first one ended.
+The product of all knobs has too many rows. Failures are stored with the finished combinations; a second call continues.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from pathlib import Path
 from tests.stack.combinations import SANITIZERS, TESTS, Build, FailedError, loader_conf, refused
 from tests.stack.covering import Covering, Row
 
-# Sets of combinations in which any so many knobs have all their values.
+# Sets of combinations in which all tuples of values occur, by the size of the tuples.
 STRENGTHS = {"pairs": 2, "triples": 3}
-# What decides together: who runs TCP's input under which locks; a UNIX-domain message; a packet that is forwarded.
+# Knobs that interact: dispatch and locks of TCP's input; of a UNIX-domain message; of a forwarded packet.
 PRODUCTS = {
     "tcp": (
         "net.inet.tcp.input", "net.inet.tcp.pcbtable", "net.isr.generation", "net.isr.dispatch", "net.isr.maxthreads",
@@ -37,9 +36,9 @@ PRODUCTS = {
 
 
 def rows_of(name: str, knobs: Mapping[str, Sequence[str]]) -> list[Row]:
-    """The combinations of a set: of `tcp`, `unix` or `forward` all that are not refused."""
+    """Return the combinations of a set: for `tcp`, `unix` or `forward` all that are not refused."""
     if name in STRENGTHS:
-        # Several candidates for a row make fewer rows, and take long where there are many parts to cover.
+        # Several candidates for a row make fewer rows, and take long if there are many tuples to cover.
         return Covering(knobs, STRENGTHS[name], refused).rows(candidates=4 if name == "pairs" else 1)
     names = PRODUCTS[name]
     rows = [dict(zip(names, values, strict=True)) for values in itertools.product(*(knobs[name] for name in names))]
@@ -48,7 +47,7 @@ def rows_of(name: str, knobs: Mapping[str, Sequence[str]]) -> list[Row]:
 
 
 class Record:
-    """What has been done, in a directory: a line for each, and the loader.conf and the words of what failed."""
+    """The finished combinations, in a directory: a line for each, and the loader.conf and output of failed ones."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -58,11 +57,11 @@ class Record:
         self.done = set(self.list.read_text(encoding="ascii").split())
 
     def key(self, build: Build, row: Row) -> str:
-        """A name for a combination in a build, which changes with what it sets."""
+        """A name for a combination in a build, which depends on its settings."""
         return hashlib.sha256(f"{build.name} {row[TESTS]}\n{loader_conf(row)}".encode()).hexdigest()[:16]
 
     def attempt(self, build: Build, row: Row) -> Path | None:
-        """Runs it; the directory with what there is to know if it fails, which is not done then."""
+        """Run it; return a directory with details if it fails, which does not count as finished."""
         directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
         try:
             build.carries(row, directory)
@@ -81,7 +80,7 @@ class Record:
 
 
 def attempts(build: Build, rows: Sequence[Row], record: Record, jobs: int) -> Iterator[Path | None]:
-    """Runs what has not been done yet, so many at once."""
+    """Run the unfinished ones, that many in parallel."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
             yield from pool.map(lambda row: record.attempt(build, row), rows)
@@ -90,7 +89,7 @@ def attempts(build: Build, rows: Sequence[Row], record: Record, jobs: int) -> It
 
 
 def exhaust(build: Build, name: str, rows: Sequence[Row], record: Record, jobs: int) -> int:
-    """Runs a set, and says how far it is every half minute; how many have failed."""
+    """Run a set, and print the progress every half minute; return the number of failures."""
     rest = [row for row in rows if record.key(build, row) not in record.done]
     print(f"{build.name} {name}: {len(rows)} combinations, {len(rows) - len(rest)} done before", flush=True)
     failed, said = 0, time.monotonic()
@@ -105,7 +104,7 @@ def exhaust(build: Build, name: str, rows: Sequence[Row], record: Record, jobs: 
 
 
 def main() -> int:
-    """Everything, or what is asked for; 1 if anything failed."""
+    """Run the selected sets, or all; return 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="./dev test-long", description=__doc__)
     parser.add_argument("sets", nargs="*", choices=[[], *STRENGTHS, *PRODUCTS], help="all unless named")
     parser.add_argument("--build", choices=SANITIZERS, help="both unless one is named")

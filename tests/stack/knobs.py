@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each strategy of dispatch and locking does on this machine, beside the default.
+"""The effect of each strategy of dispatch and locking on this machine, relative to the default.
 
-`./dev bench knobs [--quick] [--signs] [--patience 60] [--resume] [--write] [KNOB ...]` says first how long it will take
-if the CPUs are quiet, prints a table of strategies and workloads and what the published comparisons give here, and
-keeps every sample in var/bench/knobs.json; --write makes docs/measured/knobs.md of it.  A cell is one value of one knob
-under one workload in memory: in each round, the boots of a workload are in a random order, and the ratio is that to the
-default's boot of the same round.  What was measured while the CPUs were not at their best (tests/stack/control.py) is
-measured again at once, so that a round stays one, until the patience is over, in minutes from the start.  What was
-measured is kept on Ctrl-C, too, and --resume goes on with it, but for the boots of the workload under way.
+`./dev bench knobs [--quick] [--signs] [--patience 60] [--resume] [--write] [KNOB ...]` first prints its expected
+duration with quiet CPUs. It prints a table of strategies and workloads and the published comparisons measured here, and
+stores every sample in var/bench/knobs.json; --write makes docs/measured/knobs.md. A cell is one value of one knob under
+one workload in memory. In each round the boots of a workload are in a random order, and the ratio is that to the
+default's boot of the same round. Samples taken while the CPUs were not at their best (tests/stack/control.py) are
+repeated at once, so that a round stays one, for at most `patience` minutes from the start. Samples are stored on
+Ctrl-C, too, and --resume continues with them, except for the boots of the interrupted workload.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tests.stack.results import keep, kept
 from tests.stack.strategies import PUBLISHED, STRATEGIES, WORKLOADS, groups, known
 from tests.stack.topology import Installed, Topology
 
-NAME = "knobs"  # of what is kept
+NAME = "knobs"  # of the stored samples
 PAGE = ROOT / "docs" / "measured" / "knobs.md"
-OVERHEAD = 0.46  # seconds of a sample that nothing is measured in: looks at the CPUs, boot, warm-up, end
+OVERHEAD = 0.46  # seconds of a sample without measurement: checks of the CPUs, boot, warm-up, end
 
 
 def estimate(boots: int, seconds: float) -> str:
-    """How long so many boots take, in words."""
+    """The duration of that many boots, in words."""
     return f"{boots} boots, about {boots * (seconds + OVERHEAD) / 60:.0f} minutes"
 
 
@@ -77,7 +77,7 @@ class Taken:
     minutes: float = 0.0
 
     def document(self, chosen: argparse.Namespace) -> dict[str, object]:
-        """For a file."""
+        """Return them as JSON for a file."""
         return {
             "machine": _conditions(chosen),
             "minutes": self.minutes,
@@ -87,7 +87,7 @@ class Taken:
 
 
 def resume(then: Mapping[str, Any], chosen: argparse.Namespace) -> Taken:
-    """What an earlier call measured; ValueError if that was something else, or elsewhere, or more."""
+    """Load the samples of an earlier call; ValueError if it measured something else, or more, or on another machine."""
     require_same(then.get("machine", {}), _conditions(chosen))
     taken = Taken(read(then["signs"]), read(then["cells"]), then["minutes"])
     if taken.signs.rounds() > chosen.pairs or taken.cells.rounds() > chosen.rounds:
@@ -100,7 +100,7 @@ def _conditions(chosen: argparse.Namespace) -> dict[str, object]:
 
 
 def measure(chosen: argparse.Namespace, taken: Taken) -> str:
-    """Measures what is missing of what was asked for, and keeps it, however it ends; the text to print."""
+    """Measure the missing samples, and store them in any case; return the text to print."""
     installed = Installed()
     control = Control.remembering(chosen.patience * 60)
     comparisons = () if chosen.knobs else PUBLISHED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The page that `./dev bench knobs` makes: a table of strategies and workloads, and the published comparisons."""
+"""The page of `./dev bench knobs`: a table of strategies and workloads, and the published comparisons."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.stack.control import LIMITS
 from tests.stack.machine import here_and_now
 
 COVERAGE = 0.95
-MOST = 100  # percent; of a larger difference that could not have been seen nobody wants to know how large
+MOST = 100  # percent; a larger undetected difference has no exact bound in the table
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A value of a knob, what holds beside it, a workload, and pairs of rates: the default's, and the value's."""
+    """A value of a knob, its base settings, a workload, and pairs of rates: the default's, and the value's."""
 
     label: str
     base: Mapping[str, str]
@@ -26,7 +26,7 @@ class Cell:
 
     @property
     def strategy(self) -> str:
-        """The first column: what was set."""
+        """The first column: the setting."""
         beside = ", ".join(f"`{name}={value}`" for name, value in self.base.items())
         return f"`{self.label}`" + (f" beside {beside}" if beside else "")
 
@@ -35,7 +35,7 @@ class Cell:
         return len(self.pairs) > 1 and paired_change(self.pairs, COVERAGE).leaves_out_zero
 
     def text(self) -> str:
-        """The difference and its interval in percent, or how large a one would have been seen."""
+        """The difference and its interval in percent, or the smallest detectable one."""
         if len(self.pairs) < 2:
             return "failed"
         if not self.proven:
@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sign:
-    """A comparison that was published, as measured here: `cell` is of the side that was faster."""
+    """A published comparison, as measured here: `cell` is of the side that was faster."""
 
     title: str
     published: str
@@ -62,7 +62,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Measured:
-    """How it was measured: rounds of the table, pairs of the signs, seconds of a sample, minutes in all, and noise."""
+    """The conditions: rounds of the table, pairs of the signs, seconds of a sample, total minutes, and noise."""
 
     rounds: int
     pairs: int
@@ -71,7 +71,7 @@ class Measured:
     noise: str
 
     def sentence(self) -> str:
-        """When, on what, and how."""
+        """The date, the machine, and the conditions."""
         return (
             f"Measured {here_and_now()}, in {self.minutes:.0f} minutes: samples of {self.seconds:g} s, "
             f"{self.rounds} rounds of the table, {self.pairs} pairs of boots of the published comparisons; "
@@ -96,7 +96,7 @@ def _default(cells: Sequence[Cell], workload: str, unit: str) -> str:
 
 
 def table_of_signs(signs: Sequence[Sign]) -> str:
-    """Each published comparison, with what it gives here."""
+    """Each published comparison, with the result here."""
     lines = ["| | published | here, % | pairs | sign |", "|---|---|---|---|---|"]
     for sign in signs:
         words = (sign.title, sign.published, sign.cell.text(), str(len(sign.cell.pairs)), sign.verdict())
@@ -105,7 +105,7 @@ def table_of_signs(signs: Sequence[Sign]) -> str:
 
 
 def chances(cells: Sequence[Cell]) -> str:
-    """How many differences are proven, and how many chance alone would prove."""
+    """How many differences are proven, and how many are expected by chance."""
     measured = [cell for cell in cells if len(cell.pairs) > 1]
     proven = sum(cell.proven for cell in measured)
     return (
@@ -115,7 +115,7 @@ def chances(cells: Sequence[Cell]) -> str:
 
 
 def report(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str]) -> str:
-    """What there is of both tables."""
+    """Print the results of both tables."""
     tables = [f"{table_of_cells(cells, units)}\n\n{chances(cells)}"] if cells else []
     return "\n\n".join([*tables, *([table_of_signs(signs)] if signs else [])])
 

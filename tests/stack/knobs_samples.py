@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The samples of a bench of knobs: taken in rounds while the CPUs are quiet, kept in a file, compared in pairs."""
+"""The samples of a bench of knobs: taken in rounds while the CPUs are quiet, stored in a file, compared in pairs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from tests.stack.measures import Bench, Row
 from tests.stack.strategies import Arm
 
 Group = Sequence[Arm]  # that are compared with the first
-FAILURES = 2  # of an arm, after which it is given up
+FAILURES = 2  # failures of an arm after which it is given up
 
 
 @dataclass
 class Samples:
-    """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it.
+    """The results of a number of rounds: the rate of each arm, by round, and its errors.
 
-    `looks` are those of the control around what counts, by round, too; `void` is how often a sample was measured again.
+    `looks` are the checks of the control around the counted samples, by round, too; `void` is the number of
+    repetitions.
     """
 
     rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class Samples:
     void: int = 0
 
     def take(self, bench: Bench, control: Control, arm: Arm, turn: int) -> None:
-        """Measures it once more, unless it has failed too often."""
+        """Repeat a sample, unless it has failed too often."""
         if self._given_up(arm):
             return
         try:
@@ -56,15 +57,15 @@ class Samples:
             self.void += 1
 
     def rounds(self) -> int:
-        """How many have been begun."""
+        """Return how many rounds have begun."""
         return max((turn + 1 for rates in self.rates.values() for turn in rates), default=0)
 
     def has(self, arms: Group, turn: int) -> bool:
-        """Whether a round has all of a group that has not failed too often."""
+        """Return whether a round has all arms of a group that have not failed too often."""
         return all(turn in self.rates.get(arm, {}) or self._given_up(arm) for arm in arms)
 
     def drop(self, arms: Group, turn: int) -> None:
-        """Forgets what a round has of a group: what is compared is measured together."""
+        """Delete a round's samples of a group, because compared samples are measured together."""
         for arm in arms:
             self.rates.get(arm, {}).pop(turn, None)
             self.looks.get(arm, {}).pop(turn, None)
@@ -79,7 +80,7 @@ class Samples:
 
 
 def missing(found: Sequence[Group], samples: Samples, rounds: int) -> list[tuple[int, Group]]:
-    """The groups that a round does not have whole yet, round by round."""
+    """The groups that are incomplete, round by round."""
     return [(turn, group) for turn in range(rounds) for group in found if not samples.has(group, turn)]
 
 
@@ -94,7 +95,7 @@ def measure_cells(bench: Bench, control: Control, found: Sequence[Group], sample
 
 
 def cells(found: Sequence[Group], samples: Samples) -> list[Cell]:
-    """What came out, as the page has it."""
+    """The result, for the page."""
     return [
         Cell(str(arm.label), dict(arm.base), arm.workload, samples.pairs(default, arm))
         for default, *others in found
@@ -103,7 +104,7 @@ def cells(found: Sequence[Group], samples: Samples) -> list[Cell]:
 
 
 def noise(samples: Sequence[Samples], control: Control) -> str:
-    """How many samples were measured again, and how many count although the CPUs were busy, in words."""
+    """How many samples were repeated, and how many count although the CPUs were busy, in words."""
     void = sum(those.void for those in samples)
     busy = sum(
         not control.is_quiet(look) for those in samples for looks in those.looks.values() for look in looks.values()
@@ -112,7 +113,7 @@ def noise(samples: Sequence[Samples], control: Control) -> str:
 
 
 def document(samples: Samples) -> dict[str, object]:
-    """All of it, for a file."""
+    """Return all of it as JSON for a file."""
     arms = dict.fromkeys([*samples.rates, *samples.failures])
     return {
         "arms": [
@@ -132,7 +133,7 @@ def document(samples: Samples) -> dict[str, object]:
 
 
 def read(document: Mapping[str, Any]) -> Samples:
-    """What such a file has."""
+    """Load such a file."""
     samples = Samples(void=document["void"])
     for kept in document["arms"]:
         arm = Arm(kept["workload"], tuple(kept["base"].items()), kept["label"], tuple(kept["setting"].items()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`python -m tests.stack.layers [BUILD]`: the order of the stack's folders, derived from their includes and symbols.
 
-A folder may use the folders below it: include their headers, and refer to their symbols.  The order that is printed is
-the one with the fewest references upwards; each of those is printed with its file.  There shall be none.
+A folder may use the folders below it: include their headers, and refer to their symbols. The printed order is the one
+with the fewest upward references; each of those is printed with its file. There must be none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNDEFINED, DEFINED = "Uw", "TDBRVWC"  # letters of nm(1); small ones stay in the
 
 
 class Reference(NamedTuple):
-    """A use of something (a header or a symbol) that belongs to another folder."""
+    """A use of a header or a symbol that belongs to another folder."""
 
     user: str  # path in stack/
     name: str
@@ -34,7 +34,7 @@ class Reference(NamedTuple):
 
     @property
     def folders(self) -> tuple[str, str]:
-        """Of the user and of the owner."""
+        """The folders of the user and of the owner."""
         return folder(self.user), folder(self.owner)
 
 
@@ -54,7 +54,7 @@ def includes(root: Path = STACK) -> Iterator[Reference]:
 
 
 def calls(tables: Mapping[str, str]) -> Iterator[Reference]:
-    """Every use of another folder's symbol; `tables` has what nm(1) prints of the object of each source file."""
+    """Every use of another folder's symbol; `tables` has the output of nm(1) for the object of each source file."""
     symbols = {source: [line.split()[-2:] for line in table.splitlines()] for source, table in tables.items()}
     owners = {name: source for source, table in symbols.items() for kind, name in table if kind in DEFINED}
     for user, table in sorted(symbols.items()):
@@ -65,7 +65,7 @@ def calls(tables: Mapping[str, str]) -> Iterator[Reference]:
 
 
 def symbol_tables(build: Path) -> dict[str, str]:
-    """What nm prints of each object of the library; meson names the object of kern/lock.c kern_lock.c.o."""
+    """The output of nm for each object of the library; meson names the object of kern/lock.c kern_lock.c.o."""
     tables = {}
     for path in sorted((build / OBJECTS).glob("*.c.o")):
         source = path.name.removesuffix(".o").replace("_", "/", 1)
@@ -74,7 +74,7 @@ def symbol_tables(build: Path) -> dict[str, str]:
 
 
 def order(references: Iterable[Reference]) -> tuple[str, ...]:
-    """The folders from the bottom up, so that the fewest references point upwards.
+    """The folders from the bottom up, with the fewest upward references.
 
     Grows the best order of every set of folders by one more on top (Lawler, On the comparison of two feedback problems,
     1964); 8 folders have 256 sets.
@@ -92,7 +92,7 @@ def order(references: Iterable[Reference]) -> tuple[str, ...]:
 
 
 def upwards(references: Iterable[Reference], folders: Sequence[str]) -> list[Reference]:
-    """Those whose owner is above their user."""
+    """References whose owner is above their user."""
     height = {name: index for index, name in enumerate(folders)}
     return [each for each in references if height[each.folders[0]] < height[each.folders[1]]]
 

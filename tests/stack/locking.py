@@ -6,7 +6,7 @@
 
 A comment that begins with a letter in brackets names the lock of the field on its line, or of the next one if the
 comment has a line of its own.  The field has the attribute GUARDED_BY() too, so that Clang's thread safety analysis can
-check it, unless the letter stands for no lock.  See https://clang.llvm.org/docs/ThreadSafetyAnalysis.html.
+check it, unless the letter is not that of a lock.  See https://clang.llvm.org/docs/ThreadSafetyAnalysis.html.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tests.stack.builds import ROOT, configure, locked
 STACK = ROOT / "stack"
 BUILD = "clang"
 GUARDED_MIN = 242
-"""Fields with the attribute: raise it with what is added."""
+"""Fields with the attribute: raise it with each new one."""
 EXCEPTIONS_MAX = 20
-"""Functions that are not analysed: lower it with what is removed."""
+"""Functions that are not analysed: lower it with each removed one."""
 UNGUARDED_MAX = 0
 """Fields with a lock's letter and no attribute: lower it, to 0."""
 BELIEVED_MAX = 75
@@ -65,7 +65,7 @@ BELIEVED = re.compile(
     r"^(?!#).*\b(?P<name>(?:mtx|rw)_(?:private|stable)|role_(?:assert|take|drop)(?:_shared)?)\((?!struct|const)",
     re.MULTILINE,
 )
-"""Statements about a lock that the analysis believes and no build verifies."""
+"""Statements about a lock that the analysis assumes and no build verifies."""
 ATTRIBUTE = r"(?:REQUIRES|ACQUIRES|RELEASES)(?:_SHARED)?\((?:[^()]|\([^()]*\))*\)"
 ATTRIBUTES = rf"(?P<attributes>(?:\s+(?:{ATTRIBUTE}|NO_LOCK_ANALYSIS))*)"
 ARGUMENTS = r"\((?P<arguments>(?:[^(){};]|\([^(){};]*\))*)\)"
@@ -94,7 +94,7 @@ class Field(NamedTuple):
 
 
 def sources(root: Path = STACK) -> Iterator[Path]:
-    """What is annotated: all above machine/, whose locks are the host's, but tests and tools."""
+    """The annotated files: all above machine/, whose locks are the host's, without tests and tools."""
     for path in sorted(root.rglob("*.[ch]")):
         if path.relative_to(root).parts[0] not in ("machine", "tests", "tools"):
             yield path
@@ -118,7 +118,7 @@ def _comment_end(lines: Sequence[str], number: int) -> int:
 
 
 def _declaration(lines: Sequence[str], number: int) -> str:
-    """The one that begins on a line; "" for the head of a structure, whose comment explains its letters."""
+    """The declaration that begins on a line; "" for the head of a structure, whose comment explains its letters."""
     words = ""
     for line in lines[number : number + 4]:
         words += line.strip() + " "
@@ -130,7 +130,7 @@ def _declaration(lines: Sequence[str], number: int) -> str:
 
 
 def _before(lines: Sequence[str], number: int) -> str:
-    """The one that ends on a line; it may begin on the line before."""
+    """The declaration that ends on a line; it may begin on the line before."""
     code = lines[number].partition("/*")[0]
     return lines[number - 1] + code if code.startswith((" ", "\t ")) and code.lstrip()[:1].isupper() else code
 
@@ -157,12 +157,12 @@ def exceptions(root: Path = STACK) -> Iterator[str]:
 
 
 def unguarded(root: Path = STACK) -> list[Field]:
-    """Fields whose letter names a lock that no attribute names."""
+    """Fields whose letter is that of a lock but that have no attribute."""
     return [field for field in fields(root) if field.needs_lock and not field.guarded]
 
 
 def believed(root: Path = STACK) -> Counter[str]:
-    """How often each kind of statement occurs that the analysis believes."""
+    """The number of statements of each kind that the analysis assumes."""
     texts = (path.read_text(encoding="utf-8") for path in sources(root))
     return Counter(found["name"] for text in texts for found in BELIEVED.finditer(text))
 
@@ -196,7 +196,7 @@ def differing(root: Path = STACK) -> Iterator[str]:
 
 
 def tidy(source: Path, directory: Path, flags: Sequence[str] = ()) -> str:
-    """What clang-tidy reports of a source, compiled with flags or as compile_commands.json in `directory` has it."""
+    """The output of clang-tidy for a source, compiled with flags or by compile_commands.json in `directory`."""
     words = [str(ROOT / ".venv" / "bin" / "clang-tidy"), "--allow-no-checks", "--quiet", f"--checks={CHECKS}"]
     words += [f"--extra-arg={word}" for word in ANALYSIS]
     end = ["--", *flags] if flags else []
@@ -221,13 +221,13 @@ def check() -> int:
         subprocess.run(["ninja", "-C", str(directory), "--quiet", "build.ninja"], check=True)
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         reports = list(pool.map(lambda path: tidy(path, directory), compiled(directory)))
-    wrong = dict.fromkeys(report for report in reports if report)  # those of a header come with each source
+    wrong = dict.fromkeys(report for report in reports if report)  # those of a header are reported with each source
     print("".join(wrong), end="")
     return 1 if wrong else 0
 
 
 def count() -> int:
-    """Prints the numbers; the exit status is 1 if they are worse than the limits above."""
+    """Prints the numbers; the exit status is 1 if they exceed the limits above."""
     missing = unguarded()
     excepted = list(exceptions())
     print(f"guarded fields and variables: {guarded()} (min {GUARDED_MIN})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a page of measurements says of the machine."""
+"""The description of the machine on a page of measurements."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def here_and_now() -> str:
 
 
 def _model() -> str:
-    """What the CPU calls itself."""
+    """The name of the CPU."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())

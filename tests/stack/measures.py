@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How `./dev bench stack` measures a row: what runs where, and what is counted.
+"""The measurements of `./dev bench stack`: where programs run, and what is counted.
 
-The client runs on the first CPU and the server, or whatever forwards, on the last; where both are one process, in
-memory, it has both.  Seconds of the server's CPU come from /proc/stat, so that the host's share of the work is in them.
+The client runs on the first CPU and the server, or the forwarding host, on the last; if both are one process, in
+memory, it has both. Seconds of the server's CPU come from /proc/stat, so that they include the host's share of the
+work.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from tests.stack.topology import PATIENCE, TAP, Driver, Topology, run
 
 STACK, LINUX = {4: "10.99.0.2", 6: "2001:db8::2"}, {4: "10.98.0.2", 6: "2001:db8:98::2"}
 PORT, DISCARD = "5999", "9"
-BEYOND = "10.50.0.1"  # behind right, by the stack's route and by Linux's: what is forwarded is for it
+BEYOND = "10.50.0.1"  # behind right, by the stack's route and by Linux's: the destination of forwarded packets
 CLIENT_CPU, SERVER_CPU = "0", str((os.cpu_count() or 1) - 1)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Units in a second, and seconds of the server's CPU for each."""
+    """Units per second, and seconds of the server's CPU for each."""
 
     rate: float
     cpu: float | None = None
@@ -35,13 +36,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that is measured: how, in what units, and with what arguments of a load or tunables of the stack."""
+    """A row: its measurement, its units, and arguments of a load or tunables of the stack."""
 
     measure: Callable[[Bench, Row, str], Sample]
     unit: str
     load: tuple[str, ...] = ()
     tunables: dict[str, str] = field(default_factory=dict)
-    link: tuple[str, ...] = ()  # what Linux's loopback is set to, to be like the tunables
+    link: tuple[str, ...] = ()  # settings of Linux's loopback that equal the tunables
     scale: float = 1.0
     sides: tuple[str, ...] = ("stack", "linux")
     cpu_unit: str = ""
@@ -64,12 +65,12 @@ class Bench:
             run("ip", "-n", host, "address", "add", f"2001:db8:98::{end}/64", "dev", "plain0", "nodad")
             run("ip", "-n", host, "link", "set", "plain0", "up")
             run("ip", "-n", host, "link", "set", "lo", "up")
-        # The stack's, and Linux's own, default: a distribution's may pace what it sends.
+        # The stack's, and Linux's own, default: a distribution's may pace its segments.
         for host in ("left", "right"):
             topology.set_congestion(host, "cubic")
 
     def forwarder(self) -> str:
-        """Makes, once, the Linux host; its name.  It works on the server's CPU, as the stack does (RPS)."""
+        """Make the Linux host, once; return its name. It works on the server's CPU, as the stack does (RPS)."""
         name = self.topology.host("linux")
         if (Path("/run/netns") / name).exists():
             return name
@@ -92,7 +93,7 @@ class Bench:
         return float(said.split(maxsplit=1)[0])
 
     def client(self, row: Row, address: str) -> float:
-        """A load from left to a server that runs."""
+        """Run a load from left to a running server."""
         words = [f"{self.bin}/tcpload", *row.load, "-t", str(self.seconds), address, PORT]
         with pinned(CLIENT_CPU):
             return self.rate(self.topology.on("left", *words))
@@ -111,16 +112,16 @@ class Bench:
         return server
 
     def await_server(self, address: str) -> None:
-        """Returns when the server answers."""
+        """Wait until the server answers."""
         until = time.monotonic() + PATIENCE
         ask = (f"{self.bin}/tcpload", "rr", "-t", "0.01", address, PORT)
-        # nothing: nobody listens; "0 transactions/s": nobody answers
+        # empty: no listener; "0 transactions/s": no answer
         while not self.rate(self.topology.on("left", *ask, check=False) or "0 transactions/s"):
             assert time.monotonic() < until, "the server does not answer"
             time.sleep(0.05)
 
     def settings(self) -> dict[str, dict[str, str]]:
-        """What the Linux ends are set to: congestion control, and the features of the links that matter here."""
+        """The settings of the Linux ends: congestion control, and the relevant features of the links."""
         found = {}
         for host, device in (("left", "data0"), ("left", "plain0"), ("right", "plain0")):
             features = json.loads(self.topology.on(host, "ethtool", "--json", "-k", device))[0]
@@ -134,7 +135,7 @@ class Bench:
 
 @contextlib.contextmanager
 def pinned(cpu: str) -> Iterator[None]:
-    """What is started meanwhile runs on one CPU."""
+    """A context in which new processes run on one CPU."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {int(cpu)})
     try:
@@ -144,7 +145,7 @@ def pinned(cpu: str) -> Iterator[None]:
 
 
 def busy(cpu: str) -> float:
-    """Seconds that a CPU has been at work since boot, interrupts included."""
+    """Seconds that a CPU has been busy since boot, interrupts included."""
     line = next(line for line in Path("/proc/stat").read_text("ascii").splitlines() if line.startswith(f"cpu{cpu} "))
     user, nice, system, _, _, irq, softirq = (int(word) for word in line.split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -182,14 +183,14 @@ def by_path(bench: Bench, row: Row, side: str) -> Sample:
 
 
 def by_unixbench(bench: Bench, row: Row, side: str) -> Sample:
-    """Transactions of clients and a server in one process, and the CPU that it used."""
+    """Transactions of clients and a server in one process, and their CPU time."""
     said = _with_unix(bench, row, side, f"{bench.bin}/unixbench", *row.load, "-t", str(bench.seconds))
     rate, cpu = (float(line.split(maxsplit=1)[0]) for line in said.splitlines())
     return Sample(rate, cpu / (rate * bench.seconds))
 
 
 def _with_unix(bench: Bench, row: Row, side: str, *words: str) -> str:
-    """What a program says whose UNIX-domain sockets are the stack's, or Linux's."""
+    """The output of a program whose UNIX-domain sockets are the stack's, or Linux's."""
     return run(*words) if side == "linux" else _in_stack(bench, {"unix.sockets": "stack", **row.tunables}, *words)
 
 
@@ -200,7 +201,7 @@ def _in_stack(bench: Bench, tunables: dict[str, str], *words: str) -> str:
 
 
 def datagrams(bench: Bench, row: Row, _side: str) -> Sample:
-    """Datagrams in a second that netblast sends to an interface in memory, or netreceive has from its source."""
+    """Datagrams per second that netblast sends to an interface in memory, or that netreceive gets from its source."""
     tool, *words = row.load
     tunables = {"if.mem0.inet": "10.97.0.1/24", **row.tunables}
     said = _in_stack(bench, tunables, f"{bench.bin}/{tool}", "-t", str(bench.seconds), *words)
@@ -210,7 +211,7 @@ def datagrams(bench: Bench, row: Row, _side: str) -> Sample:
 
 
 def from_source(bench: Bench, row: Row, _side: str) -> Sample:
-    """Packets of a source in memory that the counter of `row.load` counts, for each second that a CPU works on them."""
+    """Packets of a source in memory that the counter of `row.load` counts, for each busy second of a CPU."""
     (counter,) = row.load
     child = bench.topology.boot({
         "machine.cpus": SERVER_CPU,
@@ -241,13 +242,13 @@ def _packets(bench: Bench, counter: str) -> int:
 
 
 def cputimes(pid: int) -> dict[int, float]:
-    """Seconds of a CPU that each thread of a process has had."""
+    """CPU seconds of each thread of a process."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return {int(thread.name): int((thread / "schedstat").read_text("ascii").split()[0]) / 1e9 for thread in threads}
 
 
 def between_hosts(bench: Bench, row: Row, side: str) -> Sample:
-    """Small packets from left to right through a router, for each second that its CPU works on them."""
+    """Small packets from left to right through a router, for each busy second of its CPU."""
     left = bench.topology.host("left")
     if side == "linux":
         bench.forwarder()
@@ -266,7 +267,7 @@ def between_hosts(bench: Bench, row: Row, side: str) -> Sample:
 
 @contextlib.contextmanager
 def _arrivals(bench: Bench, left: str, router: str, device: str) -> Iterator[Callable[[Row], Sample]]:
-    """Routes the load by a router; what is given counts what arrives at right's device, which routes no further."""
+    """Route the load by a router; the result counts packets on right's device, which routes no further."""
     right = bench.topology.host("right")
     run("ip", "-n", left, "route", "add", "10.50.0.0/16", "via", router)
 
@@ -277,7 +278,7 @@ def _arrivals(bench: Bench, left: str, router: str, device: str) -> Iterator[Cal
     def count(row: Row) -> Sample:
         load = [f"{bench.bin}/netblast", *row.load, "-t"]
         with pinned(CLIENT_CPU):
-            bench.topology.on("left", *load, "0.2", BEYOND, DISCARD)  # link addresses are known now
+            bench.topology.on("left", *load, "0.2", BEYOND, DISCARD)  # link addresses are resolved now
             before = (arrived(), busy(SERVER_CPU))
             bench.topology.on("left", *load, str(bench.seconds), BEYOND, DISCARD)
         packets, cpu = arrived() - before[0], busy(SERVER_CPU) - before[1]

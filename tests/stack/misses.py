@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`./dev bench misses`: instructions and cache misses of a packet on its ways through the stack, simulated.
+"""`./dev bench misses`: instructions and cache misses of a packet on each path through the stack, simulated.
 
-Where the CPU counts its misses `stackctl top` tells them; a virtual machine seldom does.  So each row boots the stack
-twice under cachegrind, with a source in memory of few packets and of many, and divides the difference.  The simulated
-caches are those of this CPU, are empty at the start and have one user; nothing prefetches and nobody else writes to
-them: the misses of a device that writes past the caches are not there.  It shows their order, not their cost.
+If the CPU counts its misses, `stackctl top` reports them; a virtual machine seldom does. So each row boots the stack
+twice under cachegrind, with a source in memory of few packets and of many, and divides the difference. The simulated
+caches have the sizes of this CPU's, are empty at the start and have one user. There is no prefetching and no other
+writer, so the misses of a device that writes past the caches are missing. The numbers show the order of paths, not
+their cost.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FORWARDED = {**RECEIVED, "if.mem1.inet": "10.9.1.1/24", "net.inet.ip.forwarding"
 
 @dataclass(frozen=True)
 class Row:
-    """A way of packets from 10.9.0.2 to an address."""
+    """A path of packets from 10.9.0.2 to an address."""
 
     name: str
     to: str
@@ -47,7 +48,7 @@ ROWS = (
 
 
 class Cost(NamedTuple):
-    """Of one packet: instructions, and misses of the first and the last data cache."""
+    """The costs of one packet: instructions, and misses of the first and the last data cache."""
 
     instructions: float
     first: float
@@ -67,7 +68,7 @@ def main() -> None:
 
 
 def measure(prefix: Path, row: Row) -> Cost:
-    """What one packet more costs."""
+    """The cost of one more packet."""
     few, many = (_simulate(prefix, row, count) for count in (FEW, MANY))
     return Cost(*((b - a) / (MANY - FEW) for a, b in zip(few, many, strict=True)))
 
@@ -93,14 +94,14 @@ def _await_packets(prefix: Path, ctl: Path, count: int) -> None:
     while True:
         time.sleep(0.5)
         said = run(f"{prefix}/bin/stackctl", "-s", str(ctl), "sysctl", "if.mem0.stats.ipackets", check=False)
-        if said and int(said.split()[1]) >= count:  # the answer to a request for a link address is one more
+        if said and int(said.split()[1]) >= count:  # the reply to a request for a link address is one more
             return
         if time.monotonic() > until:
             sys.exit(f"misses: {count} packets took more than {SECONDS} s under valgrind; is it installed?")
 
 
 def events(text: str) -> tuple[int, int, int]:
-    """Instructions, and misses of the first and of the last data cache, in a file of cachegrind's."""
+    """Instructions, and misses of the first and of the last data cache, in an output file of cachegrind."""
     lines = {name: re.search(rf"^{name}: (.*)$", text, re.MULTILINE) for name in ("events", "summary")}
     names, values = (line[1].split() if line else [] for line in lines.values())
     counted = {name: int(value) for name, value in zip(names, values, strict=True)}

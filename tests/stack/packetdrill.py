@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs scripts of packetdrill against the stack: python -m tests.stack.packetdrill PROGRAM FOLDER [NAME ...].
 
-PROGRAM is packetdrill, FOLDER a tree of scripts (gtests/net of its sources), NAME a part of the path of those wanted.
-Each script has a stack of its own, set by the stack's sysctl. stack/tests/packetdrill.md says what to expect.
+PROGRAM is packetdrill, FOLDER a tree of scripts (gtests/net of its sources), NAME a part of the path of selected ones.
+Each script has a separate stack, configured by the stack's sysctl. stack/tests/packetdrill.md has the expected results.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from tests.stack.topology import Installed
 
-WAIT = 60  # Virtual hours pass in no time; who takes longer hangs.
+WAIT = 60  # virtual hours pass in no time, so a longer script hangs
 LOCAL = "192.168.0.1"
-QUICKACKS = 16  # As Linux acknowledges the first segments of a connection.
-NOISE = ("stack: ", "sysctl: ")  # Knobs of Linux that the stack has not.
+QUICKACKS = 16  # as Linux acknowledges the first segments of a connection
+NOISE = ("stack: ", "sysctl: ")  # knobs of Linux that the stack does not have
 
-# The scripts' own program writes to /proc/sys, which is the host's, and writes a script that undoes it.
+# The scripts' own program writes to /proc/sys, which belongs to the host, and writes a script that undoes it.
 SET_SYSCTLS = """#!/bin/sh
 undo=/tmp/sysctl_restore_$PACKETDRILL_PID.sh
 printf '#!/bin/sh\\nrm -f "$0"\\n' >"$undo"
@@ -32,7 +32,7 @@ exit 0
 
 
 def prepare(scripts: Path, installed: Installed, room: Path) -> Path:
-    """A copy of the scripts that sets the stack instead of the host; its programs are in room/bin."""
+    """Copy the scripts so that they configure the stack instead of the host; its programs are in room/bin."""
     copy = room / "scripts"
     shutil.copytree(scripts, copy)
     for path in copy.rglob("set_sysctls.py"):
@@ -42,20 +42,20 @@ def prepare(scripts: Path, installed: Installed, room: Path) -> Path:
     programs = room / "bin"
     programs.mkdir()
     (programs / "sysctl").symlink_to(installed.prefix / "libexec" / "stack" / "sysctl")
-    for name in ("ip", "tc"):  # They set up a tun device, and there is none.
+    for name in ("ip", "tc"):  # they set up a tun device, which does not exist here
         (programs / name).symlink_to("/bin/true")
     return copy
 
 
 def run(program: str, script: Path, installed: Installed, room: Path) -> str | None:
-    """None if the script passes, or the first line of what is wrong."""
+    """Run a script; return None if it passes, or the first line of the error."""
     library = installed.prefix / "lib" / "libstack_packetdrill.so"
     control = room / "control"
     environment = {
         **os.environ,
         "PATH": f"{room / 'bin'}:{os.environ['PATH']}",
         "STACK_CTL": str(control),
-        "LD_PRELOAD": str(library),  # For TCP_INFO in Python blocks, and sendfile.
+        "LD_PRELOAD": str(library),  # for TCP_INFO in Python blocks, and sendfile
     }
     flags = f"inet={LOCAL}/16 ctl.path={control} net.inet.tcp.quickacks={QUICKACKS}"
     command = [program, f"--local_ip={LOCAL}", f"--so_filename={library}", f"--so_flags={flags}", script.name]
@@ -72,7 +72,7 @@ def run(program: str, script: Path, installed: Installed, room: Path) -> str | N
 
 
 def main(program: str, folder: str, *names: str) -> int:
-    """Prints a line for each script; the status is 1 if one fails."""
+    """Print a line for each script; return 1 if one fails."""
     installed = Installed()
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="packetdrill-") as room:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`./dev bench path [KNOB=VALUE ...]`: what a small message executes, from the call that sends it to that of the next.
+"""`./dev bench path [KNOB=VALUE ...]`: the instructions of a small message, from one send() to the next.
 
-How fast a message is depends on what else the machine does; what it executes hardly does.  So of each way one thread
-sends messages to itself, and with all other threads of its process frozen it is stepped from instruction to instruction
-(ptrace(2)): a send(), a recv(), and all that the stack and the host's libraries do meanwhile.  What the host's
-kernel does is not seen.  A message takes a tenth of a second so, hence timers are far off.
+The speed of a message depends on other load of the machine; its instructions hardly do. So for each path one thread
+sends messages to itself, and with all other threads of its process frozen it is single-stepped (ptrace(2)): a send(), a
+recv(), and all code of the stack and the host's libraries in between. The host's kernel is not visible. A message takes
+a tenth of a second this way, so timers are set far off.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from typing import NamedTuple
 from tests.stack.measures import cputimes
 from tests.stack.topology import Installed, run
 
-BOOTS = 2  # ports are random: now and then each message of a boot executes 500 instructions more
+BOOTS = 2  # ports are random: now and then each message of a boot executes 500 more instructions
 BATCHES, MESSAGES = 4, 5
 PAUSE = 0.05  # seconds between one batch and the next
 NAME = 52  # columns
 LINE, PAGE = 64, 4096
-LONGEST = 15  # bytes of an instruction (Intel SDM, volume 2, section 2.3.11)
-WARM_UP = 0.5  # seconds of a CPU until buffers and caches are full
-PATIENCE = 30  # seconds for the messages of a row; three are enough
-SECONDS = 60  # that the load runs for unless it is ended
+LONGEST = 15  # max bytes of an instruction (Intel SDM, volume 2, section 2.3.11)
+WARM_UP = 0.5  # CPU seconds until buffers and caches are full
+PATIENCE = 30  # max seconds for the messages of a row; three are enough
+SECONDS = 60  # max run time of the load
 
-# linux/ptrace.h; a register's place is that of sys/user.h.
+# linux/ptrace.h; the offset of a register is that of sys/user.h.
 PEEKUSER, CONTINUE, SINGLESTEP, SEIZE, INTERRUPT = 3, 7, 9, 0x4206, 0x4207
 RIP = 16 * 8
 WAIT_THREAD = 0x40000000  # __WALL
@@ -55,7 +55,7 @@ TCP6 = {**TCP, "if.mem0.inet6": "2001:db8:97::1/64", "net.inet6.ip6.dad_count": 
 
 
 class Way(NamedTuple):
-    """Tunables of the stack, the address that the load is given, and how knobs begin that do not act on it."""
+    """Tunables of the stack, the address of the load, and prefixes of knobs that have no effect on it."""
 
     tunables: Mapping[str, str]
     address: str
@@ -70,7 +70,7 @@ WAYS = {
 
 
 class Cost(NamedTuple):
-    """Of a message: instructions, lines and pages of code that they are in, and branches that were taken."""
+    """The costs of a message: instructions, their lines and pages of code, and taken branches."""
 
     instructions: float
     lines: float
@@ -105,7 +105,9 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def rows(knobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """The name, address and tunables of each: every way as it is, then with each knob that may act on it."""
+    """Return the name, address and tunables of each row: every path by default, then with each knob that may affect
+    it.
+    """
     for name, way in WAYS.items():
         yield name, way.address, dict(way.tunables)
         for knob, value in knobs:
@@ -114,9 +116,9 @@ def rows(knobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str,
 
 
 def measure(prefix: Path, address: str, tunables: Mapping[str, str]) -> Cost:
-    """The medians of some messages, of the batch of any boot that had the fewest instructions.
+    """Return the medians of some messages, of the batch of any boot that had the fewest instructions.
 
-    If a thread is frozen while it waits for a lock that the message takes, each message wakes it up in vain.
+    If a thread is frozen while it waits for a lock that the message takes, each message wakes it without effect.
     """
     return min(_measure_boot(prefix, address, tunables) for _ in range(BOOTS))
 
@@ -132,7 +134,7 @@ def _measure_boot(prefix: Path, address: str, tunables: Mapping[str, str]) -> Co
 
 
 def cost(messages: Sequence[Sequence[int]]) -> Cost:
-    """Of the addresses of what each message executed, in order."""
+    """Return the costs from the addresses of each message's instructions, in order."""
     return Cost(
         *(
             statistics.median(count(message) for message in messages)
@@ -176,7 +178,7 @@ def _entry(pid: int, prefix: Path) -> int:
 
 
 def _batches(pid: int, entry: int) -> list[list[list[int]]]:
-    """The addresses of what each message executed: of the busiest thread, while all others are frozen."""
+    """Return the instruction addresses of each message: of the busiest thread, while all others are frozen."""
     threads = cputimes(pid)
     busiest = max(threads, key=lambda thread: threads[thread])
     found = []
@@ -189,7 +191,7 @@ def _batches(pid: int, entry: int) -> list[list[list[int]]]:
 
 
 def _steps(thread: int, entry: int, messages: int) -> list[list[int]]:
-    """From one entry to the next are those of a message."""
+    """The addresses from one entry of send() to the next belong to a message."""
     found: list[list[int]] = []
     while len(found) <= messages:
         address = _ptrace(PEEKUSER, thread, RIP) & (1 << 64) - 1
@@ -204,7 +206,7 @@ def _steps(thread: int, entry: int, messages: int) -> list[list[int]]:
 
 @contextmanager
 def _traced(pid: int, threads: Iterable[int]) -> Iterator[None]:
-    """At the end the process is killed, and is seen to end when each thread has been."""
+    """At the end the process is killed, and has ended when each thread was reaped."""
     for thread in threads:
         _ptrace(SEIZE, thread)
     try:

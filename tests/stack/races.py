@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Known races, which a build with -Dplanted=true has on request, and how many schedules a search takes to find each.
+"""Known races, which a build with -Dplanted=true has on request, and the number of schedules until a search finds each.
 
 ./dev bench races prints the table of docs/measured/simulator.md, and writes it there with --write.
 """
@@ -20,14 +20,14 @@ from tests.stack.topology import PATIENCE, Installed
 DOCUMENT = ROOT / "docs" / "measured" / "simulator.md"
 BEGIN, END = "<!-- races: ./dev bench races --write -->", "<!-- end of races -->"
 SEARCHES = ("random", "pct")
-# Of each search for each race, with other seeds; and how many schedules it may take.
+# Number of searches for each race, with different seeds, and max schedules of each.
 SEARCHERS = 5
 SCHEDULES = 1500
 
 
 @dataclass(frozen=True)
 class Race:
-    """A race of stack/kern/planted.h, the scene in which it is looked for, and a schedule that had it once."""
+    """A race of stack/kern/planted.h, the scene in which it is searched, and a schedule that showed it once."""
 
     name: str
     what: str
@@ -63,7 +63,7 @@ RACES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What a search says: at which schedule it went wrong, or None; all of its words."""
+    """The result of a search: the failing schedule, or None; and its whole output."""
 
     at: int | None
     text: str
@@ -82,7 +82,7 @@ class Searcher:
         return re.findall(r"^  (\S+)", told.stdout.partition("scenes:\n")[2], re.MULTILINE)
 
     def search(self, scene: str, how: str, *options: str, schedules: int) -> Found:
-        """Looks for a schedule that goes wrong."""
+        """Search for a failing schedule."""
         argv = [str(self.program), "--scene", scene, "--search", how, "--schedules", str(schedules), *options]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
         if done.returncode not in (0, 1):
@@ -91,7 +91,9 @@ class Searcher:
         return Found(int(match[1]) if match else None, done.stdout + done.stderr)
 
     def median(self, race: Race, how: str) -> float:
-        """How many schedules it takes, as the median of several searches; infinity if most found nothing."""
+        """The number of schedules until it is found, as the median of several searches; infinity if most found
+        nothing.
+        """
         taken = [
             self.search(race.scene, how, "--planted", race.name, "--seed", str(1 + n * 1000000), schedules=SCHEDULES).at
             for n in range(SEARCHERS)
@@ -115,7 +117,7 @@ def table(searcher: Searcher) -> str:
 
 
 def replace_between(document: Path, begin_mark: str, end_mark: str, text: str) -> None:
-    """Puts text in the place of what is between two lines of a document."""
+    """Replace the text between two lines of a document."""
     old = document.read_text(encoding="utf-8")
     head, begin, rest = old.partition(begin_mark + "\n")
     _, end, tail = rest.partition(end_mark)

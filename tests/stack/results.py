@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the numbers of a bench are kept, beside the page that is made of them."""
+"""Storage of a bench's numbers, beside the page made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from tests.stack.builds import ROOT
 
 BENCH = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "bench"
-BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()  # another one, another machine
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()  # another key for another machine
 
 
 def keep(name: str, document: Mapping[str, object]) -> Path:
@@ -24,7 +24,7 @@ def keep(name: str, document: Mapping[str, object]) -> Path:
 
 
 def kept(name: str) -> dict[str, Any]:
-    """What was written so; FileNotFoundError if nothing was."""
+    """Load such a file; FileNotFoundError if there is none."""
     path = _path(name)
     if not path.exists():
         raise FileNotFoundError(f"nothing has been measured yet: there is no {path}")

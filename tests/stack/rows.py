@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rows of `./dev bench stack`: what is measured of the stack, by name."""
+"""The rows of `./dev bench stack`: the measurements of the stack, by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _transactions(family: int, *load: str) -> Row:
 
 
 def _by_events(row: Row) -> Row:
-    """Each end has all its connections in one thread: no threads of its own take turns in what is measured."""
+    """Each end has all its connections in one thread, so that no threads of its own compete in the measurement."""
     return replace(row, server=("-e",))
 
 

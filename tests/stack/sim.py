@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How far the simulated machine can be believed: its predictions beside this machine, and beside what was published.
+"""The accuracy of the simulated machine: its predictions compared with this machine and with published results.
 
-`./dev bench sim [--quick] [--write] [KNOB ...]` measures what everything costs here (var/bench/host.machine, for
-simstack --machine), predicts with that what each strategy of dispatch and locking does on one CPU and on two, and
-measures it, with the same workloads in both; then predicts with the presets what was published, and four ways to lock
-TCP's input on up to 64 CPUs, with the Universal Scalability Law of each.  --write puts it all into
-docs/measured/simulator.md.  Nothing is adjusted to the outcome: parameters come from what was measured for them, or
-from presets.c.
+`./dev bench sim [--quick] [--write] [KNOB ...]` measures all costs on this machine (var/bench/host.machine, for
+simstack --machine). With them it predicts the effect of each strategy of dispatch and locking on one CPU and on two,
+and measures it, with the same workloads in both. Then it predicts published results with the presets, and four ways to
+lock TCP's input on up to 64 CPUs, with the Universal Scalability Law of each. --write puts all tables into
+docs/measured/simulator.md. Nothing is tuned to the results: parameters come from their own measurements, or from
+presets.c.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HOST = BENCH / "host.machine"
 CPUS = (1, 2)
 SPEED_MS = 200  # virtual
 SHAPE_MS = 400  # virtual, some quanta of the machines that have long ones
-# What the bench of knobs has beside what simstack has.
+# The workloads of the bench of knobs that simstack has, too.
 WORKLOADS = {
     "TCP 1": "tcp",
     "TCP 4": "tcp",
@@ -42,7 +42,7 @@ WORKLOADS = {
     "UNIX": "unix",
     "UNIX 1:1": "unix",
 }
-# What its workloads for these do is in none of simstack's.
+# Its workloads for these have no equivalent in simstack.
 LEFT_OUT = {
     "net.prefetch": "packets are never out of the caches of the simulated machine",
     "fd.lock": "the workloads call sockets, and have no descriptors",
@@ -52,7 +52,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Arm:
-    """What is compared with a default: both loads, and how the table names the difference."""
+    """A comparison with a default: both loads, and the name of the difference in the table."""
 
     default: Load
     load: Load
@@ -61,20 +61,20 @@ class Arm:
 
 @dataclass
 class Rates:
-    """What was measured, by load and round, and what went wrong."""
+    """The measurements, by load and round, and their errors."""
 
     measured: dict[Load, dict[int, float]] = field(default_factory=dict)
     predicted: dict[Load, float] = field(default_factory=dict)
     failures: dict[Load, str] = field(default_factory=dict)
 
     def pairs(self, arm: Arm) -> tuple[tuple[float, float], ...]:
-        """Of the default and the other, in the rounds in which both were measured."""
+        """The rates of the default and the other, in the rounds in which both were measured."""
         ours, theirs = self.measured.get(arm.default, {}), self.measured.get(arm.load, {})
         return tuple((rate, theirs[turn]) for turn, rate in ours.items() if turn in theirs)
 
 
 def arms(stack: Known, words: Sequence[str] = ()) -> list[Arm]:
-    """Every value of every strategy, under each workload that both machines have, on one CPU and on two."""
+    """Every value of every strategy, under each workload of both machines, on one CPU and on two."""
     found: dict[tuple[Load, Load], Arm] = {}
     for strategy in STRATEGIES:
         if strategy.knob in LEFT_OUT or (words and not any(word in strategy.knob for word in words)):
@@ -92,12 +92,12 @@ def arms(stack: Known, words: Sequence[str] = ()) -> list[Arm]:
 
 
 def loads_of(found: Sequence[Arm]) -> list[Load]:
-    """All that has to run, each once."""
+    """All loads to run, each once."""
     return list(dict.fromkeys(load for arm in found for load in (arm.default, arm.load)))
 
 
 def predict(machines: Machines, loads: Sequence[Load], rates: Rates) -> None:
-    """Simulates them with the costs of this machine."""
+    """Simulate them with the costs of this machine."""
     for load in loads:
         try:
             rates.predicted[load] = machines.predict(load, str(HOST))
@@ -106,7 +106,7 @@ def predict(machines: Machines, loads: Sequence[Load], rates: Rates) -> None:
 
 
 def measure(machines: Machines, loads: Sequence[Load], rounds: int, seconds: float, rates: Rates) -> None:
-    """Measures those that could be simulated, in another order in each round."""
+    """Measure those that could be simulated, in another order in each round."""
     shuffle = random.Random(1)
     for turn in range(rounds):
         print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
@@ -120,7 +120,7 @@ def measure(machines: Machines, loads: Sequence[Load], rounds: int, seconds: flo
 
 
 def validated(found: Sequence[Arm], rates: Rates) -> list[Validated]:
-    """What came of each."""
+    """The results of each."""
     return [
         Validated(
             arm.label,
@@ -136,7 +136,7 @@ def validated(found: Sequence[Arm], rates: Rates) -> list[Validated]:
 
 
 def speed(machines: Machines) -> str:
-    """Virtual packets in a real second."""
+    """Virtual packets per real second."""
     words = []
     for cpus in (1, 4, 16):
         start = time.monotonic()
@@ -155,7 +155,7 @@ def ladder(machines: Machines) -> dict[str, dict[int, float]]:
 
 
 def published(machines: Machines) -> list[tuple[str, str, str, float]]:
-    """What a preset predicts of what was published: where, what, the machine, and a change in percent."""
+    """The prediction of a preset for published results: source, subject, the machine, and a change in percent."""
     return [
         (shape.title, shape.published, shape.machine, 100 * (rates[1] / rates[0] - 1))
         for shape in PUBLISHED
@@ -172,7 +172,7 @@ def defaults(found: Sequence[Arm], rates: Rates) -> list[tuple[Load, float, list
 
 
 def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
-    """All tables, as the document has them."""
+    """All tables, for the document."""
     start = time.monotonic()
     calibration = [Load(name, 1, 1) for name in ("forward", "unix", "tcp")]
     costs = machines.calibrate(HOST, calibration, chosen.rounds, chosen.seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The simulated machine and this one beside each other: what runs on both, and what costs make one like the other."""
+"""Workloads on the simulated machine and on this one, and the costs that make the former like the latter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.stack.topology import Installed
 
-# Of an instruction in picoseconds, to find how the time of a workload depends on it.
+# Costs of an instruction in picoseconds, to find how the time of a workload depends on it.
 COSTS = (0, 200)
 WARM_UP = 0.002  # virtual seconds before simstack measures
 TIMEOUT = 120
@@ -23,12 +23,12 @@ Setting = tuple[str, str]
 
 
 class RunError(Exception):
-    """What a run said instead of a rate."""
+    """A run failed; the text is its output."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A workload, with so many streams on so many CPUs, and the tunables that are set."""
+    """A workload, with its numbers of streams and CPUs, and its tunables."""
 
     workload: str
     cpus: int
@@ -48,7 +48,7 @@ class Machines:
         self.cpus = sorted(os.sched_getaffinity(0))
 
     def measure(self, load: Load, seconds: float) -> float:
-        """Units a second on this machine."""
+        """Units per second on this machine."""
         if load.cpus > len(self.cpus):
             raise RunError(f"{load.cpus} CPUs are wanted, and there are {len(self.cpus)}")
         cpus = ",".join(map(str, self.cpus[: load.cpus]))
@@ -56,7 +56,7 @@ class Machines:
         return _positive(float(_run([*argv, str(round(1000 * seconds)), *load.words()]).split()[0]))
 
     def predict(self, load: Load, machine: str, milliseconds: int = 10) -> float:
-        """Units a virtual second on a simulated machine: the name of a preset, or a file."""
+        """Units per virtual second on a simulated machine: the name of a preset, or a file."""
         argv = [str(self.sim / "simstack"), "--json", "--machine", machine, "--workload", load.workload]
         argv += ["--cpus", str(load.cpus), "--streams", str(load.streams), "--ms", str(milliseconds)]
         for word in load.words():
@@ -64,9 +64,11 @@ class Machines:
         return _positive(float(json.loads(_run(argv))["runs"][0]["rate"]))
 
     def calibrate(self, path: Path, loads: Sequence[Load], rounds: int, seconds: float) -> dict[str, float]:
-        """Writes the costs of this machine to a file; what an instruction costs in each workload, in picoseconds.
+        """Write the costs of this machine to a file; return the cost of an instruction in each workload, in
+        picoseconds.
 
-        hostcosts measures all but that; one costs the median of what explains the rates of these loads.
+        hostcosts measures all other costs; that of an instruction is the median of the values that explain these loads'
+        rates.
         """
         costs = _run([str(self.host / "hostcosts")])
         found = {}
@@ -80,7 +82,7 @@ class Machines:
         return found
 
     def _with_instruction(self, costs: str, load: Load, cost: int) -> float:
-        """Virtual seconds that a unit takes if an instruction costs so much."""
+        """Virtual seconds of a unit for a cost of an instruction."""
         with tempfile.NamedTemporaryFile("w", suffix=".machine", encoding="utf-8") as file:
             file.write(f"{costs}instruction {cost}\n")
             file.flush()
@@ -88,16 +90,16 @@ class Machines:
 
 
 def instruction_cost(measured: float, simulated: Sequence[float]) -> float:
-    """What an instruction costs if a unit takes as long as was measured, given what it takes at both of COSTS.
+    """The cost of an instruction with which a unit takes the measured time, from its times at both of COSTS.
 
-    On one CPU time is linear in it.  At least 0: less would make up for what else is too expensive.
+    On one CPU time is linear in it. At least 0, because less would compensate for other costs that are too high.
     """
     without, slope = simulated[0], (simulated[1] - simulated[0]) / (COSTS[1] - COSTS[0])
     return max(0.0, (measured - without) / slope)
 
 
 def interface_settings(knob: str, value: str, load: Load) -> Iterable[Setting]:
-    """A tunable, or that of each interface that a workload has."""
+    """A tunable, or that of each interface of a workload."""
     if "<name>" not in knob:
         return [(knob, value)]
     first = 0 if load.workload == "forward" else 1
@@ -105,7 +107,7 @@ def interface_settings(knob: str, value: str, load: Load) -> Iterable[Setting]:
 
 
 def _positive(rate: float) -> float:
-    """The same; nothing has a ratio to a rate of nothing."""
+    """The same; a zero rate has no ratio."""
     if rate <= 0:
         raise RunError("nothing was moved")
     return rate

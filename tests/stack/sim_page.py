@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables of `./dev bench sim`: what was predicted beside what was measured, and beside what was published."""
+"""The tables of `./dev bench sim`: predictions compared with measurements, and with published results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ INPUT = "net.inet.tcp.input"
 LADDER = ("exclusive", "exclusive-socket", "shared-socket", "shared-socket-batch")
 LADDER_CPUS = (1, 2, 4, 8, 16, 32, 64)
 STREAMS_MAX = 56  # of simstack
-TOO_WIDE = 40  # percentage points of an interval that nearly anything would be in
-PEAK_MAX = 1000  # CPUs; what falls after more has no peak in sight
+TOO_WIDE = 40  # percentage points; a wider interval would include nearly anything
+PEAK_MAX = 1000  # CPUs; a later peak counts as none
 
 
 @dataclass(frozen=True)
 class Validated:
-    """A strategy under a workload on so many CPUs: the change in percent that was predicted, and pairs of rates."""
+    """A strategy under a workload on that many CPUs: the predicted change in percent, and pairs of rates."""
 
     label: str
     workload: str
@@ -33,7 +33,7 @@ class Validated:
     failed: str
 
     def verdict(self) -> str:
-        """Whether the prediction is in the interval of what was measured, or at least on the proven side of zero."""
+        """Whether the prediction is in the measured interval, or at least on the proven side of zero."""
         if self.predicted is None or len(self.pairs) < 2:
             return "none"
         change = paired_change(self.pairs, COVERAGE)
@@ -56,7 +56,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Shape:
-    """A change that somebody published, and two loads of simstack that come near what was compared."""
+    """A published change, and two loads of simstack similar to what was compared."""
 
     title: str
     published: str
@@ -104,12 +104,12 @@ PUBLISHED = (
 
 
 def rung_load(rung: str, cpus: int) -> Load:
-    """A stream for each CPU, as many as there may be."""
+    """A stream for each CPU, up to the max number."""
     return Load("tcp", cpus, min(cpus, STREAMS_MAX), ((INPUT, rung),))
 
 
 def crossovers(rungs: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """Where one rung begins to be better than another, among the numbers of CPUs that were simulated."""
+    """The number of CPUs, among the simulated ones, at which one rung becomes better than another."""
     return [
         f"`{found.better}` is better than `{found.worse}` with {found.after} CPUs, and worse with {found.before}."
         for found in usl.overtakings(rungs)

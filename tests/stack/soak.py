@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bulk transfer between Linux and the stack for a long time: no stall, no leak.
 
-`./dev bench soak [--seconds 600] [LEG ...]` prints one line a leg and exits 1 if one failed.  A leg stalls when an
-interval moved nothing, or took seconds to move anything; it leaks when the process has grown between a tenth of the
-time and the end, or when buffers are left after the connection has gone.
+`./dev bench soak [--seconds 600] [LEG ...]` prints one line a leg and exits 1 if one failed. A leg stalls when an
+interval moved nothing, or took seconds to move anything. It leaks when the process has grown between a tenth of the
+time and the end, or when buffers are left after the connection has ended.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.stack.topology import Installed, Topology
 
 STACK = "10.99.0.2"
 GROWTH_MAX = 32 << 20  # bytes: buffers of the largest windows, and the allocator's slack
-STALL = 5.0  # seconds: a host that is busy otherwise pauses for less
-BUFFERS_MAX = 32  # mbufs: what receive queues hold ready
+STALL = 5.0  # seconds: a busy host pauses for less
+BUFFERS_MAX = 32  # mbufs: spare ones of receive queues
 
 
 @dataclass(frozen=True)
 class Leg:
-    """A server on the stack and its port, a client on Linux, and how to read its intervals: (Mbit/s, seconds)."""
+    """A server on the stack and its port, a client on Linux, and a parser of its intervals: (Mbit/s, seconds)."""
 
     port: int
     server: tuple[str, ...]
@@ -37,9 +37,9 @@ class Leg:
 
 
 def netperf_intervals(report: str) -> list[tuple[float, float]]:
-    """The interim results of netperf -D -1, which looks at the clock after every call.
+    """The interim results of netperf -D -1, which checks the clock after every call.
 
-    With -D 1 it looks when as much has come as in the last second: a host that turns busy makes that many seconds.
+    With -D 1 it checks when as much has come as in the last second: a host that turns busy makes that many seconds.
     """
     found = re.findall(r"^Interim result:\s+([\d.]+) \S+ over ([\d.]+) seconds", report, re.MULTILINE)
     return [(float(rate), float(seconds)) for rate, seconds in found]
@@ -69,13 +69,13 @@ LEGS = {
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process has."""
+    """Bytes of memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.split("VmRSS:")[1].split()[0]) << 10
 
 
 def buffers(topology: Topology) -> int:
-    """mbufs in use once everything has come to rest."""
+    """mbufs in use once all traffic has ended."""
     for _ in range(100):
         count = int(topology.value("mbuf.outstanding"))
         if count <= BUFFERS_MAX:
@@ -85,7 +85,7 @@ def buffers(topology: Topology) -> int:
 
 
 def soak(topology: Topology, leg: Leg, seconds: int) -> list[str]:
-    """Runs one leg and prints what it saw; what is wrong with it."""
+    """Run one leg and print its result; return the error, if any."""
     server = topology.boot({}, leg.server)
     topology.await_port(leg.port)
     topology.set_congestion("left", "cubic")

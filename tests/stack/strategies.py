@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every strategy of dispatch and locking, the workloads in memory that show it, and what others have published of them.
+"""Every strategy of dispatch and locking, the workloads in memory that show it, and published results about them.
 
-The values come from the stack, which says what a knob may be; cells that cannot differ are not named here.
+The values come from the stack, which reports the choices of a knob; cells that cannot differ are not listed here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.stack.topology import Topology
 
 @dataclass(frozen=True)
 class Workload:
-    """A row of the bench, and the interfaces that a tunable of an interface is set for."""
+    """A row of the bench, and the interfaces to which its interface tunables apply."""
 
     row: Row
     interfaces: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ def _unix(*load: str) -> Workload:
 
 BULK, ROUND_TRIPS = "memory: bulk, MTU 1500", "memory: request/response, 1"
 UDP_SOURCE = "from=10.97.0.2 to=10.97.0.1 flows=64"
-# What a CPU forwards whatever the strategy, or drops would be measured; a thread without work sleeps.
+# Without it a CPU would measure drops; a thread without work sleeps.
 RATE = "from=10.97.0.2 to=10.97.1.2 flows=64 rate=1000000"
 PACED = {"if.mem0.source": RATE, "machine.spin_us": "0"}
 CHARGEN = {**CHECKSUMS, "if.mem0.wire": "chargen", "if.mem0.lro": "0"}
@@ -64,8 +64,8 @@ TCP = ("TCP 1", "TCP 4", "RR 1", "RR 16", "CRR 4")
 CHARGENS = ("chargen 1", "chargen 10")
 UDP = ("UDP in", "UDP out")
 UNIX = ("UNIX", "UNIX 1:1")
-IN_TURN = ("TCP 1", "RR 1", "UDP in", "forward")  # one packet after the other: what a packet costs
-AT_ONCE = ("TCP 4", "RR 16", "UDP in")  # several threads and flows: who keeps out of whose way
+IN_TURN = ("TCP 1", "RR 1", "UDP in", "forward")  # one packet after the other: the cost of a packet
+AT_ONCE = ("TCP 4", "RR 16", "UDP in")  # several threads and flows: contention
 ALL = (*TCP, *UDP, "forward", *UNIX)
 
 DEFERRED = {"net.isr.dispatch": "deferred"}
@@ -75,10 +75,10 @@ COLD = {"if.mem0.source": f"{RATE} cold=1"}
 
 @dataclass(frozen=True)
 class Strategy:
-    """A knob, and where it can act.
+    """A knob, and the workloads that it can affect.
 
-    `values` are those of a knob that is a number; of one that is a choice, the stack knows them.  `base` holds on both
-    sides, where a knob does nothing without it.
+    `values` are those of a knob that is a number; the stack reports those of a choice. `base` is set on both sides, for
+    a knob that has no effect without it.
     """
 
     knob: str
@@ -135,13 +135,13 @@ NO_VALUE = {"machine.sched": ("fifo", "rr")}
 
 @dataclass(frozen=True)
 class Known:
-    """What a booted stack says of its tunables: the words that each may be, if it is a choice, and what it is."""
+    """The tunables of a booted stack: their choices, if any, and their values."""
 
     choices: Mapping[str, tuple[str, ...]]
     defaults: Mapping[str, str]
 
     def values(self, strategy: Strategy) -> tuple[str, ...]:
-        """All that a knob may be, but for its default and what must not be tried."""
+        """All values of a knob, without its default and those that must not be tried."""
         knob = strategy.knob
         if knob not in self.defaults:
             raise KeyError(f"the stack has no tunable {knob}: repair STRATEGIES of tests/stack/strategies.py")
@@ -150,7 +150,7 @@ class Known:
 
 
 def known(topology: Topology) -> Known:
-    """Asks a stack that is booted for it, under a program: the tunables of descriptors are there, too."""
+    """Query a booted stack for it, under a program, because the tunables of descriptors are there, too."""
     child = topology.boot({}, [f"{topology.installed.prefix}/bin/netreceive", "9"])
     try:
         types, values = (
@@ -162,7 +162,7 @@ def known(topology: Topology) -> Known:
 
 
 def parse_known(types: Mapping[str, str], values: Mapping[str, str]) -> Known:
-    """Reads lines of `sysctl -t` and `-a`, split at the colon; an interface's tunables are those of all."""
+    """Read lines of `sysctl -t` and `-a`, split at the colon; an interface's tunables are those of all."""
 
     def general(name: str) -> str:
         return name.replace("if.tap0.", "if.<name>.")
@@ -174,7 +174,7 @@ def parse_known(types: Mapping[str, str], values: Mapping[str, str]) -> Known:
 
 @dataclass(frozen=True)
 class Arm:
-    """What a stack is booted with under a workload; `label` is None for that to which the others are compared."""
+    """The boot settings of an arm under a workload; `label` is None for the one to which the others are compared."""
 
     workload: str
     base: tuple[tuple[str, str], ...]
@@ -209,7 +209,7 @@ def _settings(knob: str, value: str, workload: str) -> Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Published:
-    """Two settings that somebody compared, the slower first, under a workload that shows the difference."""
+    """Two published settings, the slower first, under a workload that shows the difference."""
 
     title: str
     published: str

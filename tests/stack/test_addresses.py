@@ -12,7 +12,7 @@ from tests.stack.topology import PYTHON, Topology
 
 OURS = ("10.99.0.2/24", "10.98.0.2/24", "10.99.0.7/24")
 
-# What a program has for itself in each subnet, and what it finds when it asks for the addresses (netdevice(7)).
+# The addresses of a program in each subnet, and the result of querying them (netdevice(7)).
 PROGRAM = """
 import ctypes, fcntl, socket, struct
 def own(to, source=("0.0.0.0", 0)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bench command measures each kind of row and keeps the samples; what it measures is not looked at."""
+"""The bench command measures each kind of row and stores the samples; the rates themselves are not checked."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_how_near_ipv6_is_to_ipv4_has_an_interval() -> None:
 
 @dataclass
 class Script:
-    """A row with what its control shows, whose rates are numbers of the samples taken."""
+    """A row with the state of its control, whose rates are numbers of the samples taken."""
 
     result: Result
     speeds: list[float]

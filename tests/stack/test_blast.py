@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""netblast and netreceive: the same programs on Linux and on the stack, and what they say was lost."""
+"""netblast and netreceive: the same programs on Linux and on the stack, and their reports of losses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Counted(NamedTuple):
 
 
 def _blast(topology: Topology, log: str, address: str, *options: str) -> Counted:
-    """Blasts for a second at a netreceive that is ready, and that says at its end what it got."""
+    """Blast for a second at a ready netreceive, which prints its counts at the end."""
     topology.await_line(log, "ready")
     said = topology.on("left", f"{topology.installed.prefix}/bin/netblast", "-t", "1", *options, address, PORT)
     topology.await_line(log, "\nreceived: ")
@@ -34,7 +34,7 @@ def _blast(topology: Topology, log: str, address: str, *options: str) -> Counted
 
 
 def _receiver(topology: Topology) -> list[str]:
-    # Long enough for a blast that a slow machine began late.
+    # Long enough for a blast that begins late on a slow machine.
     return [f"{topology.installed.prefix}/bin/netreceive", "-t", "3", PORT]
 
 
@@ -48,12 +48,12 @@ def test_the_stack_receives_what_linux_sends(topology: Topology) -> None:
 def test_a_router_that_loses_is_found_out(topology: Topology) -> None:
     topology.boot({**ROUTER, "if.tap0.impair.loss": "200000"})
     topology.start("right", *_receiver(topology), log="receive.log")
-    # Link addresses are known from here on, which get lost like all else.
+    # Link addresses are resolved from here on; these packets can be lost like all others.
     said = topology.on("left", "ping", "-q", "-c", "1", "-i", "0.2", "-w", "20", RIGHT)
     assert re.search(r" [1-9]\d* received", said), said
     counted = _blast(topology, "receive.log", RIGHT, "-r", "2000", "-s", "100")
     assert counted.lost > counted.sent / 20
-    # Those that were lost behind the last one that came, nobody can know.
+    # Losses after the last received datagram cannot be known.
     assert counted.sent - 60 < counted.received + counted.lost <= counted.sent
 
 
@@ -110,7 +110,7 @@ def test_a_search_ends_at_rates_that_were_tried_or_says_that_everything_is_lost(
 
 
 def _loads(said: str) -> list[dict[str, float]]:
-    """What was offered, what came of it, and how long round trips took at each load."""
+    """The offered load, its result, and round-trip times at each load."""
     line = re.compile(
         r"^load: (?P<load>\d+) % rate: (?P<rate>\d+) datagrams/s lost: (?P<lost>\d+) of \d+ behind: \d+ "
         r"probes: (?P<back>\d+) of (?P<sent>\d+) "
@@ -140,7 +140,7 @@ def test_a_probe_that_does_not_come_back_counts_as_a_second(topology: Topology) 
     topology.await_line("boot.log", "ready")
     blast = (f"{topology.installed.prefix}/bin/netblast", "-l", "-c", PORT, "-t", "0.5", STACK, PORT)
     topology.on("left", "tc", "qdisc", "add", "dev", "data0", "clsact")
-    try:  # Of what left is sent, which are the answers, those go astray whose number has bit 8.
+    try:  # of the packets to left, which are the replies, those with bit 8 in their number are lost
         udp = ("match", "ip", "protocol", "17", "0xff", "match", "u8", "1", "1", "at", "42")
         astray = ("action", "mirred", "egress", "redirect", "dev", "lo")
         topology.on("left", "tc", "filter", "add", "dev", "data0", "ingress", "protocol", "ip", "u32", *udp, *astray)

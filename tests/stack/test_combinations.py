@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All pairs of values of all knobs, in the builds that look at themselves; and what cannot be had together."""
+"""All pairs of values of all knobs, in the builds with checks; and combinations that are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build(request: pytest.FixtureRequest) -> Iterator[Build]:
 
 
 def each(rows: list[Row], fn: Callable[[Row, Path], None]) -> None:
-    """Calls a function for each, some at once, with a directory; all that fail are reported, with their loader.conf."""
+    """Call a function for each, some in parallel, with a directory; report all failures with their loader.conf."""
 
     def attempt(row: Row) -> str | None:
         with tempfile.TemporaryDirectory(prefix="stack-test-") as directory:
@@ -49,7 +49,7 @@ def test_all_pairs_boot_carry_traffic_under_loss_and_pass_the_socket_tests(build
 
 
 def _may_be_real_time() -> bool:
-    """Whether this user may, by a capability or a limit; tried on the thread that asks."""
+    """Whether this user has the permission, by a capability or a limit; tried on the calling thread."""
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the control sees and waits for, for how long, and what it remembers."""
+"""The control: what it measures, how long it waits, and what it stores."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_the_best_look_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "distance", lambda _first, _last: next(distances))
     looked = Control(0)
     assert [looked.look() for _ in range(3)] == [Look(80.0, 300.0), Look(60.0, 100.0), Look(75.0, 250.0)]
-    assert looked.best == Look(80.0, 250.0)  # not 100: slow CPUs may be near as threads of a core are
+    assert looked.best == Look(80.0, 250.0)  # not 100: slow CPUs may be as near as threads of a core
 
 
 class Scripted(Control):
-    """One whose looks are known."""
+    """A control with given checks."""
 
     def __init__(self, patience: float, looks: list[Look]) -> None:
         super().__init__(patience, BEST)

@@ -25,13 +25,13 @@ def _frames(topology: Topology, queue: int) -> dict[str, int]:
 
 
 def _check_frames(topology: Topology, queues: int) -> None:
-    """Each frame of an AF_XDP socket is where one that is not in use belongs."""
+    """Each frame of an AF_XDP socket is where an unused one belongs."""
     for queue in range(queues):
         assert _frames(topology, queue) == {"fill": 2048, "receive": 0, "free": 1024, "send": 0}
 
 
 def _exchange(topology: Topology, driver: Driver, tunables: dict[str, str]) -> None:
-    """A stream each way through the stack, checked byte for byte."""
+    """Send a stream each way through the stack, checked byte for byte."""
     program = script(topology, "bytestream.py")
     topology.boot(tunables, [PYTHON, program, "listen", "5000", str(STREAM)], driver)
     topology.await_line("boot.log", "listening")

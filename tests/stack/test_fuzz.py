@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fuzzers of the stack under the address and undefined-behaviour sanitizers.
 
-Each replays its corpus in the tree and what earlier runs found, then explores for FUZZ_SECONDS (8). New inputs are kept
-in var/fuzz/TARGET, and inputs that fail there as crash-*, leak-* or timeout-*: to be put into the corpus.
+Each replays its corpus in the tree and the inputs of earlier runs, then explores for FUZZ_SECONDS (8). New inputs are
+stored in var/fuzz/TARGET, and failing inputs there as crash-*, leak-* or timeout-*: copy them into the corpus.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def fuzzers() -> Path:
 
 
 def fuzz(program: Path, corpus: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a fuzzer for its time; its dictionary, if there is one, lies beside its corpus."""
+    """Run a fuzzer for its time; its dictionary, if there is one, is beside its corpus."""
     found = FOUND / corpus.name
     found.mkdir(parents=True, exist_ok=True)
     limits = [f"-max_total_time={SECONDS}", "-seed=1", "-close_fd_mask=2", "-timeout=60", f"-artifact_prefix={found}/"]
@@ -53,7 +53,7 @@ def fuzz(program: Path, corpus: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def runs(fuzzers: Path) -> Iterator[Runs]:
-    """All targets, two at a time."""
+    """Run all targets, two at a time."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         yield {name: pool.submit(fuzz, fuzzers / f"fuzz_{name}", CORPORA / name) for name in TARGETS}
 

@@ -46,7 +46,7 @@ with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as s
     sock.sendto(message, ("ff02::1", 0, 0, socket.if_nametoindex("data0")))
 """
 
-# What a server hears of its clients, one of each family, on one socket.
+# A server prints the addresses of its clients, one of each family, on one socket.
 DUAL_STACK = """
 import socket
 with socket.create_server(("::", 5000), family=socket.AF_INET6, dualstack_ipv6=True) as server:
@@ -69,7 +69,9 @@ def _ping(topology: Topology, *options: str, to: str = STACK, count: int = 3) ->
 
 
 def _await_link_of_linux(topology: Topology) -> None:
-    """Waits until Linux has heard that its link is up, which may be late under load: its groups hear nothing before."""
+    """Wait until Linux has noticed that its link is up, which may be late under load: its groups receive nothing
+    before.
+    """
     until = time.monotonic() + PATIENCE
     while "ff00::/8 dev data0" not in (said := topology.on("left", "ip", "-6", "route", "show", "table", "local")):
         assert time.monotonic() < until, said
@@ -213,7 +215,7 @@ def test_routes_come_and_go(topology: Topology) -> None:
 def test_a_router_gives_it_an_address(topology: Topology) -> None:
     topology.boot({"if.tap0.inet6": "auto", "net.inet6.ip6.dad_count": "0"})
     topology.on("left", "ip", "address", "add", "2001:db8:5::1/64", "dev", "data0", "nodad")
-    # Linux's own link-local address, which it must come from, is tentative for a second or two
+    # Linux's own link-local address, which must be the source, is tentative for a second or two
     until = time.monotonic() + PATIENCE
     while (found := re.search(r"inet6 (2001:db8:5:\S+)/128 autoconf", topology.ask("ifconfig"))) is None:
         assert time.monotonic() < until, topology.ask("netstat", "-s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bench of knobs: which cells it measures, what it makes of the samples, and one cell for real."""
+"""The bench of knobs: its cells, its evaluation of samples, and one real cell."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_layouts_have_the_same_code_in_other_places(installed: Installed, usual:
     one, two = (functions(installed.prefix / "layouts" / seed / name) for seed in ("1", "2"))
     assert set(own) == set(one)
     assert one == two
-    # A jump to what was compiled beside may be shorter.
+    # A jump to adjacent code may be shorter.
     assert sum(size != one[function] for function, size in own.items()) < len(own) / 50
     assert len({tuple(order) for order in (own, one, two)}) == 3
     first, second = (variables(installed.prefix / "layouts" / seed / name) for seed in ("1", "2"))

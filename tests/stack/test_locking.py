@@ -27,7 +27,7 @@ int	 use(struct socket *so);
 
 
 def reported(tmp_path: Path, source: str) -> str:
-    """What the linter says of a source."""
+    """The output of the linter for a source."""
     path = tmp_path / "planted.c"
     path.write_text(source, encoding="ascii")
     return locking.tidy(path, tmp_path, ("-std=c17", "-D_GNU_SOURCE", f"-I{STACK}"))

@@ -17,7 +17,7 @@ FORWARD = {
     "if.mem0.inet": "10.9.0.1/24",
     "if.mem1.inet": "10.9.1.1/24",
 }
-# A server and a client in one process, which find each other behind the mirror.
+# A server and a client in one process, which connect through the mirror.
 MIRRORED = """
 import socket, threading
 server = socket.create_server(("10.9.0.1", 5000))
@@ -38,7 +38,7 @@ thread.join()
 print("whole" if received == sent else "damaged", flush=True)
 """
 
-# One thread is both ends, and so passes its own packets on; or each of several is that.
+# One thread is both ends, and so processes its own packets; or each of several threads is both.
 ALONE = """
 import concurrent.futures, os, socket, sys
 def both_ends(port):
@@ -58,7 +58,7 @@ with concurrent.futures.ThreadPoolExecutor(threads) as pool:
     print("whole" if all(pool.map(both_ends, range(5000, 5000 + threads))) else "damaged", flush=True)
 """
 
-# Some streams of a character generator at once, and each from its first byte on as RFC 864 has it; to its end.
+# Some streams of a character generator at once, each from its first byte on as in RFC 864, to its end.
 GENERATED = """
 import concurrent.futures, socket
 LINES = b"".join(bytes(32 + (line + column) % 95 for column in range(72)) + b"\\r\\n" for line in range(95))
@@ -103,7 +103,7 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
         "if.mem0.source": "from=10.9.0.2 to=10.9.1.2 len=100 flows=10 hosts=3 count=2000",
     })  # fmt: skip
     topology.await_value("if.mem0.stats.ipackets", 2000)
-    # Three requests for link addresses, and an announcement of none.
+    # Three requests for link addresses, and no announcement.
     topology.await_value("if.mem1.stats.opackets", 2003)
     assert topology.value("net.inet.ip.stats.fastforward") == ("2000" if fast == "1" else "0")
     assert topology.value("if.mem0.source").startswith("from=10.9.0.2 ")
@@ -111,7 +111,7 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
 
 def test_packets_that_arrive_during_the_boot_are_forwarded(topology: Topology) -> None:
     boot = {**FORWARD, "if.mem0.source": "from=10.9.0.2 to=10.9.1.2 len=100 count=50"}
-    for _ in range(20):  # one in eight met an interface that was not ready
+    for _ in range(20):  # one in eight found an interface that was not ready
         child = topology.boot(boot)
         topology.await_value("if.mem1.stats.opackets", 51)
         assert topology.stop(child) == 0

@@ -13,7 +13,7 @@ from tests.stack.topology import DRIVERS, PATIENCE, TAP, Driver, Topology
 
 RIGHT = "10.99.1.1"
 SOURCE = "from=10.9.0.2 to=10.9.1.2 flows=10 cold=1 rate=20000"
-BUFFERS = 4  # that the receive thread of tap0 holds, at most
+BUFFERS = 4  # max buffers that the receive thread of tap0 holds
 
 
 def _udp(topology: Topology, datagrams: int, to: str) -> None:
@@ -56,7 +56,7 @@ def test_every_combination_forwards_every_packet(
         "if.mem0.inet": "10.9.0.1/24", "if.mem0.source": f"{SOURCE} count=3000",
         "if.mem1.inet": "10.9.1.1/24", "if.mem1.transmit": transmit,
     })  # fmt: skip
-    # The request for a link address is one more; only some of the packets may wait for its answer.
+    # The request for a link address is one more; only some of the packets may wait for its reply.
     until = time.monotonic() + PATIENCE
     while (
         _count(topology, "if.mem1.stats.opackets", "net.link.ether.arp.stats.dropped") < 3001

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Multicast between a program on the stack and Linux, of both families, and the reports that Linux hears."""
+"""Multicast between a program on the stack and Linux, of both families, and the reports that Linux receives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.stack.topology import PYTHON, Topology
 
 BOOT = {"if.tap0.inet6": "2001:db8::2/64", "net.inet6.ip6.dad_count": "0"}
 
-# Joins a group of each family, and sends each datagram back to the group whose number is one higher.
+# Joins a group of each family, and sends each datagram back to the group with the next number.
 MEMBER = """
 import socket, struct
 four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -50,7 +50,7 @@ six.sendto(b"six", ("ff05::9901", 5001))
 print(six.recv(100).decode())
 """
 
-# Who reports which group by IGMP: the first report with the group that is asked for.
+# Prints the source and group of IGMP reports: the first report with the given group.
 REPORTS = """
 import socket
 sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)

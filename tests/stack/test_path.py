@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a message executes is counted: repeatably, and more where a knob has more done."""
+"""The instructions of a message are counted: repeatably, and more with a knob that adds work."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def test_a_message_that_needs_two_threads_is_not_waited_for(
 ) -> None:
     way = path.WAYS["TCP"]
     monkeypatch.setattr(path, "PATIENCE", 5)
-    monkeypatch.setattr(path, "MESSAGES", 1)  # quick, if one thread did it all
+    monkeypatch.setattr(path, "MESSAGES", 1)  # fast, if one thread did it all
     with pytest.raises(SystemExit, match="waits for another thread"):
         path.measure(installed.prefix, way.address, {**way.tunables, "net.isr.dispatch": "deferred"})

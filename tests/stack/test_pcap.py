@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Packets of an interface kept in a file."""
+"""The packets of an interface in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORWARD = {"net.inet.ip.forwarding": "1", "if.mem0.inet": "10.9.0.1/24", "if.mem
 
 
 def _packets(path: Path) -> list[bytes]:
-    """The packets of a file, whose headers must be right."""
+    """Return the packets of a file, whose headers must be right."""
     data = path.read_bytes()
     assert struct.unpack_from("=IHHIIII", data) == (0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
     packets, at, last = [], 24, 0.0
@@ -36,7 +36,7 @@ def test_what_is_forwarded_is_kept(topology: Topology) -> None:
     source = "from=10.9.0.2 to=10.9.1.2 len=100 flows=10 count=3000"
     topology.boot({**FORWARD, "if.mem0.source": source, "if.mem1.pcap": str(kept)})
     topology.await_value("if.mem1.stats.opackets", 3001)
-    # One request for a link address, its answer, and the packets.
+    # One request for a link address, its reply, and the packets.
     assert topology.ask("pcap", "stop", "mem1") == "3002 packets, 0 dropped\n"
     assert kept.stat().st_mode & 0o777 == 0o600
     packets = _packets(kept)
@@ -44,7 +44,7 @@ def test_what_is_forwarded_is_kept(topology: Topology) -> None:
     sources = [struct.unpack_from("!H", packet, 34)[0] for packet in packets[2:]]
     assert sources == [1024 + n % 10 for n in range(3000)]
     assert {len(packet) for packet in packets[2:]} == {114}
-    assert {packet[22] for packet in packets[2:]} == {63}  # a hop nearer its end
+    assert {packet[22] for packet in packets[2:]} == {63}  # one hop less to live
 
 
 def test_it_starts_and_stops_while_packets_pass(topology: Topology) -> None:

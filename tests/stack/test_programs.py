@@ -53,7 +53,7 @@ with socket.socket(socket.AF_UNIX) as sock, socket.socket() as inet:
 
 
 def finish(topology: Topology, child: subprocess.Popen[str], log: str) -> str:
-    """Waits for a program to end well; what it said."""
+    """Wait for a program to succeed; return its output."""
     try:
         status = child.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -63,7 +63,7 @@ def finish(topology: Topology, child: subprocess.Popen[str], log: str) -> str:
 
 
 def script(topology: Topology, name: str) -> str:
-    """A copy of a script of ours where the unprivileged user can read it."""
+    """Copy a script to a place where the unprivileged user can read it."""
     copy = topology.directory / name
     shutil.copy(HERE / name, copy)
     copy.chmod(0o644)
@@ -77,13 +77,13 @@ def rate(report: str) -> float:
     return numbers[-1]
 
 
-# An iperf3 server serves one client at a time, and under loss learns late that one is done; a client's first datagram,
+# An iperf3 server serves one client at a time, and under loss notices late that one is done; a client's first datagram,
 # which it waits for, may be lost.
 NOT_NOW = ("the server is busy", "unable to read from stream socket: Resource temporarily unavailable")
 
 
 def once_free(client: Callable[[], str]) -> str:
-    """What an iperf3 client reports, which comes again if it could not begin."""
+    """The report of an iperf3 client, which is retried if it could not begin."""
     until = time.monotonic() + PATIENCE
     said = client()
     while any(why in said for why in NOT_NOW):
@@ -94,12 +94,12 @@ def once_free(client: Callable[[], str]) -> str:
 
 
 def iperf3(topology: Topology, to: str, *options: str) -> str:
-    """What a client of iperf3 on left reports."""
+    """The report of an iperf3 client on left."""
     return once_free(lambda: topology.on("left", "iperf3", "-J", "-c", to, *options))
 
 
 def check_iperf3(report: str) -> None:
-    """A JSON report without error in which data moved in every interval."""
+    """Check a JSON report: no error, and data moved in every interval."""
     document, _ = json.JSONDecoder().raw_decode(report[report.index("{") :])
     assert "error" not in document, document["error"]
     for interval in document["intervals"]:
@@ -159,7 +159,7 @@ def test_every_byte_arrives_in_order_from_the_stack(topology: Topology) -> None:
 
 
 def counted_connections(output: str) -> int:
-    """What tcpconnect's client says, if the times of its connections are as many, in order, and within its seconds."""
+    """Check the output of tcpconnect's client: the times of its connections match their number, order and duration."""
     line = re.compile(r"^connections: (\d+) seconds: (\d+\.\d+) rate: \d+\.\d connections/s$", re.MULTILINE)
     found = line.search(output)
     assert found is not None

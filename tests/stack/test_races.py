@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The search for schedules that go wrong: nothing in the stack as it is, and each race that was planted."""
+"""The search for failing schedules: none in the present stack, and each planted race is found."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pytest
 from tests.stack.races import RACES, SEARCHES, Race, Searcher
 from tests.stack.topology import PATIENCE, run
 
-# Of each scene and search; a few thousand in all.
+# Schedules of each scene and search; a few thousand in all.
 CLEAN = 100
-# From a seed that once found the race: another compiler may need others.
+# Seeds that once found the race: another compiler may need others.
 PLANTED = 2000
 
 
 @pytest.fixture(scope="module")
 def searcher() -> Iterator[Searcher]:
-    """The build with planted races, none of which is there unless it is asked for."""
+    """The build with planted races, none of which is active unless selected."""
     made = Searcher()
     yield made
     made.remove()
@@ -46,7 +46,7 @@ def test_a_planted_race_is_found(searcher: Searcher, race: Race) -> None:
 
 
 def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
-    """The command that is printed does the same, in a child and in the process itself."""
+    """The printed command does the same, in a child and in the process itself."""
     found = searcher.search("unix-share", "pct", "--planted", "sblock_once", "--depth", "4", schedules=PLANTED)
     match = re.search(r"^again: (.*)$", found.text, re.MULTILINE)
     assert match is not None, found.text
@@ -64,7 +64,7 @@ def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
 
 
 def lane(searcher: Searcher, *options: str) -> dict[str, dict[str, float]]:
-    """What a unit of each workload costs."""
+    """The cost of a unit of each workload."""
     program = str(searcher.program.with_name("simstack"))
     said = json.loads(run(program, "--lane", *options))
     assert said["simulated"] is True
@@ -72,7 +72,7 @@ def lane(searcher: Searcher, *options: str) -> dict[str, dict[str, float]]:
 
 
 def test_the_lane_shows_one_atomic_operation_more(searcher: Searcher) -> None:
-    """... on each packet that is forwarded, with the block that it is in; and none where there is no packet."""
+    """A planted cost on each forwarded packet, within its block; and none without packets."""
     before, after = lane(searcher), lane(searcher, "--set", "debug.planted=extra_atomic")
     assert set(before) == {"forward", "unix", "tcp"}
     assert lane(searcher) == before

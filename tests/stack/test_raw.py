@@ -20,7 +20,7 @@ BOOT = {
 
 
 def _without_privileges(topology: Topology, program: str) -> str:
-    """A copy of a program that has lost its capabilities: with them, the loader would not preload the stack."""
+    """A copy of a program without its capabilities, because with them the loader would not preload the stack."""
     found = shutil.which(program)
     assert found is not None
     copy = topology.directory / program

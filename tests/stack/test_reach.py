@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""bootstack and programs whose calls libstack.so does not see: they use the stack, or a line says why they do not."""
+"""bootstack and programs whose calls libstack.so does not see: they use the stack, or a message has the reason."""
 
 from __future__ import annotations
 

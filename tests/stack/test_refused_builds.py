@@ -10,7 +10,7 @@ import pytest
 from tests.stack.builds import MESON, ROOT
 from tests.stack.topology import run
 
-# Another architecture, whatever this machine is.
+# Another architecture, whatever this machine has.
 ARM = """
 [binaries]
 c = 'cc'
@@ -23,7 +23,7 @@ endian = 'little'
 
 
 def setup(tmp_path: Path, *options: str) -> None:
-    """Sets a build directory up."""
+    """Set up a build directory."""
     run(MESON, "setup", str(tmp_path / "build"), str(ROOT / "stack"), *options)
 
 

@@ -122,7 +122,7 @@ def send_a_stream(topology: Topology) -> None:
 
 
 def _check_amount(report: dict[str, Any]) -> None:
-    # iperf3's server stops to count when the client says so, with data still on the way.
+    # iperf3's server stops counting at the client's message, with data still in flight.
     assert report["end"]["sum_sent"]["bytes"] >= 200_000_000
     assert report["end"]["sum_received"]["bytes"] >= 100_000_000
 

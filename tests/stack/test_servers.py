@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that people run, unmodified: a server and its clients, either of them on the stack and the other on Linux,
-over a good network and over one that loses, reorders and doubles packets."""
+"""Unmodified common programs: a server and its clients, either of them on the stack and the other on Linux, over a
+good network and over one that loses, reorders and duplicates packets.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ SIZE = 3_000_000
 VALUE = random.Random(3).randbytes(20_000).hex()
 BAD = ("loss", "reorder", "dup")
 NETWORKS = pytest.mark.parametrize("harms", [(), BAD], ids=["good", "bad"])
-# UDP_RR has no answer to a lost datagram, and is run over a good network in test_programs.py.
+# UDP_RR does not recover from a lost datagram, and is run over a good network in test_programs.py.
 NETPERF = ["TCP_RR", "TCP_CRR", "TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"]
 IPERF3 = [(), ("-R",), ("-P", "10"), ("-P", "10", "-R"), ("--bidir",), ("-u", "-b", "100M")]
 NGINX = """
@@ -59,16 +60,16 @@ Check = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Pair:
-    """A server at a port, and its clients, one after another, each with a check of what it said."""
+    """A server at a port, and its clients, one after another, each with a check of its output."""
 
     port: int
     server: Callable[[Path], list[str]]
     clients: Callable[[Path, str], list[tuple[list[str], Check]]]
-    status: int = -15  # of the server when it is told to end
+    status: int = -15  # exit status of the server after SIGTERM
 
 
 def netperf(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
-    """Tests of two seconds each, for a SYN that is lost costs the first; a figure that a machine can have."""
+    """Tests of two seconds each, because a lost SYN costs the first; a plausible number."""
 
     def check(said: str) -> None:
         assert 0 < rate(said) < 1e6, said
@@ -82,9 +83,10 @@ def iperf3(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
 
 
 def check_tcpbench(connections: int, said: str) -> None:
-    """A line for each connection whenever it counts, and bytes on each; not each time: a retransmission that is lost,
-    too, costs the 200 ms of a timeout, and the next one twice as long."""
-    # The rate of those that were up at once is "inf" where another had to send its SYN again, a second later.
+    """A line for each connection at each count, with bytes on each, but not each time: a lost retransmission costs
+    the 200 ms of a timeout, and the next one twice as long.
+    """
+    # The rate of the first connections is "inf" if another one had to send its SYN again, a second later.
     counts = [int(count) for count in re.findall(r"^ +\d+ +(\d+) +\S+ +\S+%", said, re.MULTILINE)]
     assert len(counts) >= connections, said
     assert all(sum(counts[n::connections]) > 0 for n in range(connections)), said
@@ -97,21 +99,21 @@ def tcpbench(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
 
 
 def page(directory: Path) -> str:
-    """Writes a page of random bytes; its digest."""
+    """Write a page of random bytes; return its digest."""
     data = random.Random(7).randbytes(SIZE)
     (directory / "page").write_bytes(data)
     return hashlib.sha256(data).hexdigest()
 
 
 def nginx(directory: Path, master: str = "off") -> list[str]:
-    """Writes a configuration in which one process does everything; the command."""
+    """Write a configuration with a single process; return the command."""
     conf = directory / "nginx.conf"
     conf.write_text(NGINX.format(directory=directory, master=master), encoding="utf-8")
     return ["/usr/sbin/nginx", "-e", "stderr", "-c", str(conf)]
 
 
 def curl(port: int) -> Callable[[Path, str], list[tuple[list[str], Check]]]:
-    """The page ten times by two connections that stay open, compared by its digest."""
+    """Fetch the page ten times over two persistent connections, compared by its digest."""
 
     def clients(directory: Path, address: str) -> list[tuple[list[str], Check]]:
         digest = page(directory)
@@ -127,12 +129,12 @@ def curl(port: int) -> Callable[[Path, str], list[tuple[list[str], Check]]]:
 
 
 def http_server(directory: Path) -> list[str]:
-    """Python's, a thread for each connection."""
+    """Python's server, with a thread for each connection."""
     return [PYTHON, "-u", "-m", "http.server", "-d", str(directory), "8000"]
 
 
 def redis_server(directory: Path) -> list[str]:
-    """One that keeps nothing and listens on every address."""
+    """A server without persistence that listens on every address."""
     return ["redis-server", "--port", "6379", "--bind", "*", "--protected-mode", "no", "--save", "",
             "--appendonly", "no", "--dir", str(directory)]  # fmt: skip
 
@@ -146,7 +148,7 @@ def check_benchmark(report: str) -> None:
 
 
 def redis(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
-    """A benchmark with pipelines and large values, whose answers it checks; and a value that is read back."""
+    """A benchmark with pipelines and large values, whose responses it checks; and a value that is read back."""
 
     def check(answer: str) -> Check:
         def answers(said: str) -> None:
@@ -204,7 +206,7 @@ def test_nginx_with_worker_processes_says_why_it_cannot(topology: Topology) -> N
 
 
 def sshd(topology: Topology, host: str, address: str) -> list[str]:
-    """Starts sshd on a host; options of a client that logs in without questions."""
+    """Start sshd on a host; return options of a client that logs in without prompts."""
     directory = topology.directory
     for name in ("host_key", "key"):
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bench of the simulated machine: the costs of this one, what is compared, and how a prediction is judged."""
+"""The bench of the simulated machine: the costs of this one, its comparisons, and the judgement of a prediction."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stack on the simulated machine: runs that are the same, and what more CPUs are worth there."""
+"""The stack on the simulated machine: reproducible runs, and the gain from more CPUs there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sim() -> Iterator[Installed]:
 
 
 def simstack(sim: Installed, *options: str) -> dict[str, Any]:
-    """What a short run prints."""
+    """The output of a short run."""
     said = json.loads(run(f"{sim.prefix}/bin/simstack", "--json", "--ms", "1", *options))
     assert isinstance(said, dict)
     return said
@@ -36,7 +36,7 @@ def rates(sim: Installed, *options: str) -> list[float]:
 
 
 def refusal(sim: Installed, *options: str) -> str:
-    """Why a run is refused."""
+    """The reason why a run is refused."""
     done = subprocess.run([f"{sim.prefix}/bin/simstack", *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode != 0
     return done.stderr

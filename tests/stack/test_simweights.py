@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many instructions a basic block has is counted in what objdump prints."""
+"""The instructions of a basic block are counted in the output of objdump."""
 
 import importlib.util
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who runs a protocol's input, under which lock and on which CPU: every strategy carries traffic under loss."""
+"""Dispatch and locks of protocol input: every strategy carries traffic under loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stack.topology import PYTHON, Topology
 
 HARM = {f"if.tap{i}.impair.{what}": "5000" for i in range(2) for what in ("loss", "dup", "reorder", "corrupt")}
 
-# A program that talks to itself.
+# A program that connects to itself.
 DATAGRAMS = 200
 TO_ITSELF = f"""
 import socket, time
@@ -27,18 +27,18 @@ print("all are back", flush=True)
 time.sleep(60)
 """
 
-# Two CPUs for a stack that uses one.  Where there is no second one, that is why they are refused.
+# Two CPUs for a stack that uses one. On a machine with one CPU these are refused for that reason.
 HERE = sorted(os.sched_getaffinity(0))
 TWO_CPUS = f"{HERE[0]},{HERE[1] if len(HERE) > 1 else HERE[0] + 1}"
 
 
 def refusal_of_two_cpus(user: str) -> str:
-    """What a stack says of TWO_CPUS that `user` keeps on one."""
+    """The boot's output for TWO_CPUS if `user` keeps it on one."""
     why = f" has 2 CPUs, but {user} uses one" if len(HERE) > 1 else ": this process may not run there"
     return f"'{TWO_CPUS}'{why}"
 
 
-# What cannot be had together, and what the boot says of it.
+# Combinations that exclude each other, and the boot's message.
 REFUSED = {
     "several threads in 2005": (
         {"net.isr.generation": "2005", "net.isr.maxthreads": "2"},
@@ -76,7 +76,7 @@ def stack_threads(pid: int) -> dict[str, Path]:
 
 
 def cpus_of(task: Path) -> str:
-    """The CPUs on which a thread may run, as the kernel writes them."""
+    """The CPUs on which a thread may run, in the kernel's format."""
     found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", (task / "status").read_text(encoding="utf-8"), re.MULTILINE)
     assert found is not None
     return found[1]

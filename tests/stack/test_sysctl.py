@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sysctl that stands in for the host's: Linux's names and the stack's own."""
+"""The sysctl that replaces the host's: Linux's names and the stack's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAIT = 60
 
 
 class Stack:
-    """A stack without a device, and the program that asks it."""
+    """Boot a stack without a device, and run the program that queries it."""
 
     def __init__(self, installed: Installed, folder: Path) -> None:
         self.program = installed.prefix / "libexec" / "stack" / "sysctl"

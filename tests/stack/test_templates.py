@@ -39,7 +39,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def add(tree: Path, prefix: str, name: str) -> None:
-    """Adds a copy of a template: its file, and its line in the list."""
+    """Add a copy of a template: its file, and its line in the list."""
     word = name.replace("-", "_")
     template = (tree / "tests" / "templates" / f"{prefix}_template.c").read_text(encoding="utf-8")
     (tree / "netinet" / f"{prefix}_{word}.c").write_text(template.replace("template", word), encoding="utf-8")
@@ -52,7 +52,7 @@ def add(tree: Path, prefix: str, name: str) -> None:
 
 
 def boot(tree: Path, conf: str) -> subprocess.CompletedProcess[str]:
-    """Small messages, from the stack to itself by the mirror of an interface in memory, for a second."""
+    """Send small messages from the stack to itself by the mirror of an interface in memory, for a second."""
     path = tree / "loader.conf"
     path.write_text(conf, encoding="ascii")
     load = [str(tree / "build" / "tcpload"), "alone", "rr", "-t", "1", "10.97.0.7", "5999"]

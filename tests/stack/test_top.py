@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""stackctl top: what a stack does, refreshed."""
+"""stackctl top: the refreshed activity of a stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_it_shows_threads_and_counters_that_move(topology: Topology) -> None:
     assert len(idle := re.findall(r"^receive threads: 2, (\S+) % idle$", said, re.MULTILINE)) == 2
     assert all(0 < float(percent) < 100 for percent in idle)
     assert len(rates := re.findall(r"^received: (\S+) kpps$", said, re.MULTILINE)) == 2
-    # A source that was late makes up for it.
+    # A late source catches up.
     assert all(1 < float(rate) < 50 for rate in rates)
     assert len(re.findall(r"^CPU time: \d+\.\d ns a packet$", said, re.MULTILINE)) == 2
     assert len(re.findall(r"^cache misses: (?:\d|not available \()", said, re.MULTILINE)) == 2

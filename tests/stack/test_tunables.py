@@ -7,7 +7,7 @@ from tests.stack.builds import ROOT
 from tests.stack.topology import Topology
 
 DOCUMENT = ROOT / "docs" / "reference" / "tunables.md"
-# What the test itself sets is shown as what it stands for.
+# Values that the test itself sets appear as placeholders.
 SHOWN = {"ctl.path": "", "if.<name>.inet": "", "if.<name>.inet6": "", "net.inet.ip.forwarding": "0"}
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every locking strategy of UNIX sockets and of descriptors carries the load of unixbench; impossible ones say why."""
+"""Every locking strategy of UNIX sockets and of descriptors carries the load of unixbench; impossible ones have a
+message.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ STRATEGIES = {
 
 
 def unixbench(installed: Installed, directory: Path, tunables: Mapping[str, str], *words: str) -> str:
-    """What the load says on a stack of its own."""
+    """The output of the load on a separate stack."""
     conf = directory / "loader.conf"
     conf.write_text("".join(f'{name}="{value}"\n' for name, value in tunables.items()), encoding="ascii")
     return run(f"{installed.prefix}/bin/bootstack", "-c", str(conf), "--", f"{installed.prefix}/bin/unixbench", *words)

@@ -36,7 +36,7 @@ def network(up: Installed) -> Iterator[Topology]:
 
 
 def locked_instructions(build: Installed) -> int:
-    """How many instructions of the stack lock the bus, or a cache line."""
+    """The number of the stack's instructions that lock the bus, or a cache line."""
     code = run("objdump", "-d", "--no-show-raw-insn", str(build.prefix / "lib" / "libstack.so"))
     return sum(1 for line in code.splitlines() if LOCKED.search(line))
 

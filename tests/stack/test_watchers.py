@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What watches the locks and the progress is not in the build that is measured, nor are assertions."""
+"""The checks of locks and progress, and assertions, are not in the measured build."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.stack.topology import Installed, run
 STACK = ROOT / "stack"
 BINARIES = ["lib/libstack.so", "bin/bootstack"]
 
-# Compiled only with -Dwitness or -Dlock_profiling, as stack/meson.build says.
+# Compiled only with -Dwitness or -Dlock_profiling, as in stack/meson.build.
 WATCHERS = (
     "kern/ddb_locks.c", "kern/lock_prof.c", "kern/lock_track.c", "kern/mutex_prof.c", "kern/watchdog.c",
     "kern/witness.c", "machine/posix/calls.c", "machine/sim/calls.c",
 )  # fmt: skip
-# What lies where the others are, too.
+# Files that are in the measured build, too.
 MARKS = ("kern/lock.c", "INVARIANTS", "WITNESS", "LOCK_PROFILING")
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -29,7 +29,7 @@ LONG = 12  # characters: shorter texts are found by chance
 
 
 def literals(code: str) -> set[str]:
-    """The texts in C code as the compiler joins them, without those that have escapes, includes and short ones."""
+    """The texts in C code as the compiler joins them, without those with escapes, includes and short ones."""
     code = re.sub(r"/\*.*?\*/|^#.*?$", "", code, flags=re.DOTALL | re.MULTILINE)
     joined = re.sub(r'"\s+"', "", code)
     return {text for text in LITERAL.findall(joined) if len(text) >= LONG and "\\" not in text}
@@ -43,7 +43,7 @@ def sources() -> dict[str, str]:
 
 
 def traces() -> set[str]:
-    """Every text that only a build which watches itself has."""
+    """Every text that only a build with checks has."""
     code = sources()
     asserted = {text for each in code.values() for body in ASSERTION.findall(each) for text in literals(body)}
     watching = {text for name in WATCHERS for text in literals(code[name])}

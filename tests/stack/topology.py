@@ -2,7 +2,7 @@
 """Network namespaces with a booted stack between them, for tests of programs and of the router.
 
 `left` and `right` are Linux hosts; `dut` has for each of them a data link that two `tc` redirects join to a TAP device,
-as docs/explanation/architecture.md says of a device under test.  The stack runs as an unprivileged user.
+as docs/explanation/architecture.md describes a device under test. The stack runs as an unprivileged user.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from tests.stack import builds
 
 UID = 65534  # nobody
 PATIENCE = 180.0
-"""Seconds within which what a test waits for has to come: a busy machine must not fail a test."""
-PYTHON = "/usr/bin/python3"  # which nobody may run, too: a virtual environment may be in a closed directory
+"""Max seconds of any wait, because a busy machine must not fail a test."""
+PYTHON = (
+    "/usr/bin/python3"  # which an unprivileged user may run, too: a virtual environment may be in a private directory
+)
 OFFLOADS = {
     "checksums": "tx-checksumming",
     "TSO": "tcp-segmentation-offload",
@@ -37,12 +39,12 @@ TUN = Path("/dev/net/tun")
 
 
 def impair(*harms: str, device: str = "tap0") -> dict[str, str]:
-    """Tunables that harm one packet in a hundred of an interface, in both directions: loss, reorder, dup, corrupt."""
+    """Tunables that damage one packet in a hundred of an interface, in both directions: loss, reorder, dup, corrupt."""
     return {f"if.{device}.impair.{harm}": "10000" for harm in harms}
 
 
 def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
-    """Runs a command; its standard output.  A failure is an assertion with all it said."""
+    """Run a command; return its standard output. A failure is an assertion with all output."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout)
     assert not check or done.returncode == 0, f"`{' '.join(argv)}` gave {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -50,7 +52,9 @@ def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
 
 @dataclass(frozen=True)
 class Driver:
-    """What joins the stack to the links of dut: its name in loader.conf, the interfaces, the capabilities it needs."""
+    """A driver that joins the stack to the links of dut: its name in loader.conf, the interfaces, and its
+    capabilities.
+    """
 
     name: str
     interface: str = "data"
@@ -72,7 +76,7 @@ DRIVERS = (TAP, PACKET, XDP)
 class Installed:
     """A build of the stack, installed in a directory that every user may read.
 
-    `name` is one of builds.BUILDS; `targets` are those of ninja that are built beside what is installed.
+    `name` is one of builds.BUILDS; `targets` are those of ninja that are built in addition.
     """
 
     def __init__(self, name: str = "release", targets: Sequence[str] = ()) -> None:
@@ -84,7 +88,7 @@ class Installed:
         self.prefix = next(path.parent for path in self.directory.rglob("bin"))
 
     def meson(self, *argv: str) -> str:
-        """Runs meson; what it printed."""
+        """Run meson; return its output."""
         return run(builds.MESON, *argv, timeout=3600)
 
     def remove(self) -> None:
@@ -93,7 +97,7 @@ class Installed:
 
 
 class Topology:
-    """left ──data0── dut ──data1── right; as a context it is taken down again."""
+    """left ──data0── dut ──data1── right; as a context it is removed again."""
 
     def __init__(self, installed: Installed) -> None:
         self.installed = installed
@@ -122,17 +126,17 @@ class Topology:
         return f"{self.name}-{name}"
 
     def add_host(self, name: str) -> None:
-        """Makes another host, without a link."""
+        """Make another host, without a link."""
         run("ip", "netns", "add", self.host(name))
         self.hosts.append(name)
 
     def _link(self, index: int, host: str) -> None:
-        """A veth from host (10.99.INDEX.1, 2001:db8:INDEX::1) to dut's dataINDEX, joined to tapINDEX there."""
+        """Make a veth from host (10.99.INDEX.1, 2001:db8:INDEX::1) to dut's dataINDEX, joined to tapINDEX there."""
         peer, dut = self.host(host), self.host("dut")
         data, tap = f"data{index}", f"tap{index}"
         run("ip", "-n", dut, "link", "add", data, "type", "veth", "peer", "name", "data0", "netns", peer)
         run("ip", "-n", peer, "address", "add", f"10.99.{index}.1/24", "dev", "data0")
-        # nodad: a test does not wait for Linux to be sure of its address
+        # nodad: a test does not wait for Linux's duplicate address detection
         run("ip", "-n", peer, "address", "add", f"2001:db8:{index}::1/64", "dev", "data0", "nodad")
         run("ip", "-n", peer, "link", "set", "data0", "up")
         run("ip", "-n", peer, "link", "set", "lo", "up")
@@ -152,21 +156,21 @@ class Topology:
         return run("ip", "netns", "exec", self.host(host), *argv, check=check, timeout=timeout)
 
     def prepare(self, driver: Driver, queues: int = 1) -> None:
-        """Makes the links as a driver needs them."""
+        """Make the links as a driver needs them."""
         if driver is not XDP:
             return
         for index, host in enumerate(("left", "right")):
-            # The receiving end first: no queue may send to one that is not there.
+            # The receiving end first, because no queue may send to a missing one.
             for end in ("rx", "tx"):
                 self.on("dut", "ethtool", "-L", f"data{index}", end, str(queues))
                 self.on(host, "ethtool", "-L", "data0", end, str(queues))
-            # A veth leaves the checksum to whoever receives, and a frame says nothing of that.
+            # A veth leaves the checksum to the receiver, and a frame does not show that.
             self.on(host, "ethtool", "-K", "data0", "tx", "off")
 
     def start(
         self, host: str, *argv: str, log: str, uid: int | None = None, capabilities: Sequence[str] = ()
     ) -> subprocess.Popen[str]:
-        """Starts a command on a host, perhaps as a user; what it says goes to the file `log` of the directory."""
+        """Start a command on a host, optionally as a user; its output goes to the file `log` of the directory."""
         user = [] if uid is None else ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
         if uid is not None and capabilities:
             caps = ",".join(f"+{name}" for name in capabilities)
@@ -178,7 +182,7 @@ class Topology:
         return child
 
     def stop(self, child: subprocess.Popen[str]) -> int:
-        """Ends a child in the polite way and gives its exit status."""
+        """End a child with SIGTERM and return its exit status."""
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)
         try:
@@ -189,7 +193,7 @@ class Topology:
             raise
 
     def logs(self) -> str:
-        """All that the children have said, file by file."""
+        """All output of the children, file by file."""
         return "".join(f"== {path.name}\n{self.said(path.name)}\n" for path in sorted(self.directory.glob("*.log")))
 
     def boot(
@@ -199,8 +203,8 @@ class Topology:
         driver: Driver = TAP,
         layout: int | None = None,
     ) -> subprocess.Popen[str]:
-        """Boots the stack on dut, with link 0 as 10.99.0.2, alone or under a program, and waits until it is up."""
-        # What udev does, where there is one; tests of the lab, perhaps another suite's, undo it.
+        """Boot the stack on dut, with link 0 as 10.99.0.2, alone or under a program, and wait until it is up."""
+        # udev does this where it exists; tests of the lab, perhaps of another clone, undo it.
         TUN.chmod(TUN.stat().st_mode | 0o006)
         conf = {"ctl.path": f"{self.directory}/ctl", **driver.address(0), **tunables}
         text = "".join(f'{name}="{value}"\n' for name, value in conf.items())
@@ -217,18 +221,18 @@ class Topology:
         return child
 
     def said(self, log: str) -> str:
-        """What a child has said so far."""
+        """The output of a child so far."""
         return (self.directory / log).read_text(encoding="utf-8", errors="replace")
 
     def await_line(self, log: str, text: str) -> None:
-        """Waits until a child has said something."""
+        """Wait until a child has printed something."""
         until = time.monotonic() + PATIENCE
         while text not in self.said(log):
             assert time.monotonic() < until, f"no {text!r} in: {self.said(log)}"
             time.sleep(0.02)
 
     def ask(self, *request: str, check: bool = True) -> str:
-        """The answer of the booted stack to stackctl."""
+        """The response of the booted stack to stackctl."""
         return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)
 
     def await_port(self, port: int, host: str | None = None) -> None:
@@ -242,14 +246,16 @@ class Topology:
         return self.ask("netstat", "-a") if host is None else self.on(host, "ss", "-ltn")
 
     def settings(self, host: str) -> str:
-        """What the speed of a Linux host's TCP depends on: congestion control, and what is left to the device."""
+        """The settings that affect the speed of a Linux host's TCP: congestion control, and the features of the
+        device.
+        """
         shown = self.on(host, "sh", "-c", "cat /proc/sys/net/ipv4/tcp_congestion_control; ethtool -k data0")
         control, *features = shown.splitlines()
         offloads = [f"{short} {'on' if f'{name}: on' in features else 'off'}" for short, name in OFFLOADS.items()]
         return f"{control}, {', '.join(offloads)}"
 
     def set_congestion(self, host: str, name: str) -> None:
-        """What a Linux host's TCP has from now on for congestion control."""
+        """Set the congestion control of a Linux host's TCP."""
         with congestion.allowed(name):
             self.on(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={name}")
 

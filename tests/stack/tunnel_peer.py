@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The other end of a tunnel, for kernels without such devices: `tunnel_peer.py KIND OURS THEIRS [KEY]`.
 
-KIND is gif or gre.  Packets of the TUN device tun0 leave in raw packets of the kernel's, to THEIRS, and the other way
-round, written down from RFC 2003, RFC 4213, RFC 2473, RFC 2784 and RFC 2890.
+KIND is gif or gre. Packets of the TUN device tun0 leave as raw packets of the kernel to THEIRS, and the reverse,
+written independently from RFC 2003, RFC 4213, RFC 2473, RFC 2784 and RFC 2890.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def protocols(kind: str) -> dict[int, int]:
 
 
 def serve(kind: str, ours: str, theirs: str, key: int | None) -> None:
-    """Moves packets for ever."""
+    """Forward packets for ever."""
     tun = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"tun0", IFF_TUN | IFF_NO_PI))
     family = socket.AF_INET6 if ":" in ours else socket.AF_INET

@@ -12,11 +12,11 @@ import time
 from array import array
 
 SIOCATMARK = 0x8905
-MUCH = b"m" * 40_000  # More than the receive buffer, and not farther than the pointer can tell.
+MUCH = b"m" * 40_000  # larger than the receive buffer, but within the range of the pointer
 
 
 def exact(sock: socket.socket, size: int) -> bytes:
-    """So many bytes of the stream, however they come."""
+    """Read that many bytes of the stream, in any pieces."""
     got = b""
     while len(got) < size:
         piece = sock.recv(size - len(got))
@@ -32,7 +32,7 @@ def at_mark(sock: socket.socket) -> bool:
 
 
 def urgent(sock: socket.socket) -> bytes:
-    """The urgent byte; a socket with a timeout would wait for others first."""
+    """Read the urgent byte; a socket with a timeout would wait for other data first."""
     poll = select.poll()
     poll.register(sock, select.POLLPRI)
     assert poll.poll(20_000), "no POLLPRI"
@@ -43,7 +43,7 @@ def urgent(sock: socket.socket) -> bytes:
 
 
 def await_news(sock: socket.socket) -> None:
-    """Until an urgent byte is announced, although the window is too small for it to come."""
+    """Wait until an urgent byte is announced, although the window is too small for it to arrive."""
     until = time.monotonic() + 180
     sock.setblocking(False)
     while True:
@@ -60,7 +60,7 @@ def await_news(sock: socket.socket) -> None:
 
 
 def converse(sock: socket.socket) -> None:
-    """What either side does."""
+    """Run either side."""
     sock.sendall(b"ab!", socket.MSG_OOB)
     sock.sendall(b"cd")
     assert urgent(sock) == b"!"
@@ -68,7 +68,7 @@ def converse(sock: socket.socket) -> None:
     assert at_mark(sock)
     assert exact(sock, 2) == b"cd"
     assert not at_mark(sock)
-    sock.sendall(b"next")  # A second urgent byte takes the place of one that waits.
+    sock.sendall(b"next")  # a second urgent byte replaces a pending one
     assert exact(sock, 4) == b"next"
     sock.sendall(MUCH)
     sock.sendall(b"?", socket.MSG_OOB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A small repository with a stack, a series of patches of it, and a site with something of everything."""
+"""A small repository with a stack, a series of patches of it, and a site with some object of every kind."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def series(checkout: Checkout) -> bytes:
 
 @pytest.fixture
 def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Site:
-    """A site with something of everything, where GitHub accounts can sign in."""
+    """A site with some object of every kind, where GitHub accounts can sign in."""
     secret = tmp_path / "client"
     secret.write_text("secret-of-the-client", encoding="ascii")
     settings.PATCH_REPOSITORY = checkout.tree

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An answer is read up to a limit of bytes and of time."""
+"""A response is read up to a limit of bytes and of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _pool = BoundedPoolManager(retries=False, timeout=urllib3.Timeout(60))
 
 
 class Server(ThreadingHTTPServer):
-    """Answers by path; `sent` are the bytes of bodies that it has written."""
+    """Responses by path; `sent` are the bytes of bodies that it has written."""
 
     def __init__(self) -> None:
         self.sent = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The playbooks for FreeBSD and OpenBSD hosts, as far as that is known without such a host: nobody has run them."""
+"""The playbooks for FreeBSD and OpenBSD hosts, checked without such a host; they were never run on one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYWORDS |= {"async", "poll"}
 
 
 def ansible(*words: str, inventory: str = NOBODY, folder: Path) -> tuple[int, str]:
-    """What ansible-playbook says of a host that does not answer, or of this machine."""
+    """The output of ansible-playbook about a host that does not answer, or about this machine."""
     (folder / "hosts").write_text(f"[left]\nclient {inventory}\n[dut]\nhost {inventory}\n")
     environment = {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home")}
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), "--inventory", str(folder / "hosts"), *words]

@@ -21,7 +21,7 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer when the request is complete; /wait never, /much with 16 MB."""
+    """Respond when the request is complete; /wait never, /much with 16 MB."""
     if scope["type"] != "http":
         return
     while (await receive()).get("more_body"):
@@ -38,7 +38,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def serving(app: Any = application) -> AsyncIterator[Callable[[bytes], Awaitable[Stream]]]:
-    """A web server with our protocol; yields a function that connects and sends something."""
+    """A web server with the service's protocol; yield a function that connects and sends something."""
     config = uvicorn.Config(app, port=0, http=server.Protocol, log_level="error", proxy_headers=False, lifespan="off")
     running = uvicorn.Server(config)
     running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
@@ -158,7 +158,7 @@ async def test_streams_have_a_limit_for_each_network_and_in_all() -> None:
         assert await status(await connect(asking("/", "198.51.100.2"))) == b"200"
         first[0][1].transport.abort()
         answer = b"503"
-        while answer == b"503":  # until the server has seen it
+        while answer == b"503":  # until the server has noticed it
             answer = await status(await connect(asking(events, "198.51.100.2")))
         assert answer == b"200"
 

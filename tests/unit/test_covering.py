@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Covering arrays: everything that can be had together occurs, and nothing that cannot."""
+"""Covering arrays: every possible tuple occurs, and no impossible one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACTORS = st.lists(st.integers(1, 4), min_size=1, max_size=5).map(
 
 @st.composite
 def _problems(draw: st.DrawFn) -> tuple[dict[str, list[str]], int, set[frozenset[tuple[str, str]]]]:
-    """Factors, a strength, and some pairs of choices that cannot be had."""
+    """Factors, a strength, and some pairs of choices that exclude each other."""
     factors = draw(FACTORS)
     choices = [(name, value) for name, values in factors.items() for value in values]
     pair = st.frozensets(st.sampled_from(choices), min_size=1, max_size=2)

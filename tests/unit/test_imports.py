@@ -24,7 +24,7 @@ def imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # What hosts and controller share is called ansible.module_utils on a host.
+            # Code shared by hosts and controller is called ansible.module_utils on a host.
             shared = path.parent == SHARED and node.level == 1
             assert node.level == 0 or shared, f"{path}: a relative import hides what it imports"
             package = f"playbooks.module_utils.{node.module or ''}".rstrip(".") if shared else node.module

@@ -48,7 +48,7 @@ def test_a_request_of_too_many_parts_is_refused_before_it_is_parsed(part: bytes)
 
 
 def test_the_largest_patch_of_source_code_is_read() -> None:
-    """The densest file of the stack, as often as a patch may have it."""
+    """The densest file of the stack, repeated up to the max size of a patch."""
     sources = (Path(__file__).parents[2] / "stack").rglob("*.c")
     densest = max((json.dumps(path.read_text(encoding="utf-8")) for path in sources), key=_density)
     text = json.loads(densest) * (PATCH_BYTES // len(json.loads(densest)) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Logs as JSON: one object per line, with the run or the request that it is about."""
+"""Logs as JSON: one object per line, with its run or request."""
 
 import io
 import json
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Written:
-    """What loggers have written as JSON."""
+    """The output of loggers as JSON."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()

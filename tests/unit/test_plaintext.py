@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a host says is text to be read and nothing to be obeyed."""
+"""Output of a host is displayed and never interpreted."""
 
 from hypothesis import given
 from hypothesis import strategies as st

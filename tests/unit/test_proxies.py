@@ -33,7 +33,7 @@ def seen(peer: tuple[str, int] | None, headers: dict[str, str], trusted: str = "
     ("forwarded", "client"),
     [
         (CLIENT, CLIENT),
-        (f"203.0.113.1, {CLIENT}", CLIENT),  # the client has written what stands on the left
+        (f"203.0.113.1, {CLIENT}", CLIENT),  # the client has written the left part
         (f"203.0.113.1,{CLIENT}, {INNER}", CLIENT),
         (f"{CLIENT}:4711", CLIENT),
         ("[2001:db8::1]:443", "2001:db8::1"),

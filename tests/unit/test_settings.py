@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Production refuses to start half configured, commands say what is missing, and every answer carries the security
+"""Production refuses to start half configured, commands report missing settings, and every response has the security
 headers.
 """
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Starts Django with the production settings and nothing but `environment`."""
+    """Start Django with the production settings and nothing but `environment`."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PERFWEB_")}
     return subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],

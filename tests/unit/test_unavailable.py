@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which errors of the database, of Redis and of the disk show that the part is away, and which are our mistakes."""
+"""Which errors of the database, of Redis and of the disk show that the part is unavailable, and which are faults of
+the service.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ MISTAKES = "22001 22021 23505 25P01 25P02 42601 42703 42P01 54000 54001 XX000 XX
 
 
 def raised(state: str) -> django.db.Error:
-    """The error of Django that an SQLSTATE becomes."""
+    """The error of Django for an SQLSTATE."""
     cause = psycopg.errors.lookup(state)("planted")
     kinds = (base.__name__ for base in type(cause).__mro__ if base.__module__ == "psycopg")
     error: django.db.Error = getattr(django.db, next(kinds))("planted")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests that bring too much are refused before they are kept anywhere."""
+"""Requests that are too large are refused before they are stored anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 10
 
 
 async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]], **address: bytes) -> tuple[int, bytes]:
-    """The status of the answer, and what reached the application."""
+    """The status of the response, and the bytes that reached the application."""
     reached, sent = bytearray(), []
     waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     waiting[-1]["more_body"] = False

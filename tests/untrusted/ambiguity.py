@@ -101,7 +101,7 @@ class Automaton:
             return made
         if name.startswith("GROUPREF"):
             self.undecided = "it refers back to a group"
-        # Of look-around nothing is known: anything may follow.
+        # Look-around is not analysed: anything may follow.
         return _Part(frozenset({self._guard(str(value)) if name == "AT" else GUARDED}))
 
     def _guard(self, where: str) -> str:
@@ -146,10 +146,10 @@ class Automaton:
 
 
 def why_not_linear(pattern: re.Pattern[Any], *, search: bool = True, full: bool = False) -> str:
-    """Why a pattern may take more than linear time; empty where it does not.
+    """Return why a pattern may take more than linear time; empty if it does not.
 
-    `search`: it is looked for anywhere, as by search(), finditer(), sub() and split(); else only match() and
-    fullmatch() are called.  `full`: fullmatch() is called, so that a match may fail at its very end.
+    `search`: it is searched anywhere, as by search(), finditer(), sub() and split(); else only match() and fullmatch()
+    are called. `full`: fullmatch() is called, so that a match may fail at its very end.
     """
     automaton = Automaton(pattern, search=search, full=full)
     if automaton.undecided:
@@ -169,7 +169,7 @@ def _shown(automaton: Automaton, position: int) -> str:
 
 
 def _successors(count: int, steps: Iterable[Step]) -> list[list[tuple[int, Flags]]]:
-    """Without steps that only the beginning of the text allows: those are taken once."""
+    """Without steps that only the beginning of the text allows, because those are taken once."""
     found: list[list[tuple[int, Flags]]] = [[] for _ in range(count)]
     for p, q, flags in dict.fromkeys(steps):
         if START not in flags:
@@ -235,8 +235,8 @@ def _pairs(automaton: Automaton) -> Iterator[tuple[int, int]]:
 def _polynomial(automaton: Automaton, p: int, q: int) -> bool:
     """Whether some word leads from p to p, from p to q, and from q to q.
 
-    A step after a line feed wants one before it; before the first character of the word is its last one, as the word is
-    repeated.
+    A step after a line feed needs one before it; before the first character of the word is its last one, because the
+    word is repeated.
     """
     successors = _successors(len(automaton.reads), automaton.steps)
     begin: _Triple = (p, p, q, None, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Texts that make parsers slow or fail: for each, a function of its length in characters. What a parser is."""
+"""Texts that make parsers slow or fail, each as a function of its length in characters; and the type of a parser."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ GENERIC: dict[str, Generator] = {
 
 
 def within(before: str, after: str, *names: str) -> dict[str, Generator]:
-    """Generic texts inside of what a parser expects; all of them, or those with a name that begins so."""
+    """Generic texts embedded in a parser's expected input; all of them, or those whose names have a prefix."""
     return {
         f"{before[:40]!r} … {name}": lambda length, made=generate: f"{before}{made(length)}{after}"  # type: ignore[misc]
         for name, generate in GENERIC.items()
@@ -69,14 +69,14 @@ def within(before: str, after: str, *names: str) -> dict[str, Generator]:
 
 
 def repeated(before: str, piece: str, after: str = "") -> dict[str, Generator]:
-    """A piece again and again inside of what a parser expects; `{0}` in it is a number that grows."""
+    """A piece repeated in a parser's expected input; `{0}` in it is a growing number."""
     generate = _numbered(piece) if "{0}" in piece else _run(piece)
     return {f"{before[:40]!r} … {piece[:60]!r}": lambda length: f"{before}{generate(length)}{after}"}
 
 
 @dataclass(frozen=True)
 class Parser:
-    """A parser; `texts` are hostile ones that are made for it, beside the generic ones that every parser gets."""
+    """A parser; `texts` are hostile ones made for it, besides the generic ones that every parser gets."""
 
     name: str
     parse: Callable[[str], object]

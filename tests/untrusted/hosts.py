@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parsers of what comes from hosts, archives, git and Redis."""
+"""The parsers of data from hosts, archives, git and Redis."""
 
 from __future__ import annotations
 

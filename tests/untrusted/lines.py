@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Counts the lines of Python that a call executes, in C: a trace function in Python costs more than what it counts."""
+"""Counts the lines of Python that a call executes, in C, because a trace function in Python costs more than it
+counts.
+"""
 
 from __future__ import annotations
 

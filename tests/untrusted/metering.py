@@ -2,12 +2,13 @@
 """Counts the characters that operations in C read and write for Python code.
 
 A line of Python can copy or search a whole text in C: `text = text[1:]`, `word in text`, `text.replace(…)`,
-`found.insert(0, …)`.  No instruction counter is available on every machine, so the code of the measured modules is
-compiled anew, with each such operation replaced by a call of a function below, which carries it out and adds up what it
-costs: the characters that it searches, and the items that it copies or moves.  Results stay the same.
+`found.insert(0, …)`. No instruction counter is available on every machine. So the code of the measured modules is
+compiled anew, with each such operation replaced by a call of a function below, which executes it and adds up its cost:
+the characters that it searches, and the items that it copies or moves. Results stay the same.
 
-Not counted: what a C function does beyond one pass over its arguments.  test_patterns.py decides that for `re`, and
-int() refuses more than 4300 digits (https://docs.python.org/3.11/library/stdtypes.html#integer-string-conversion-length-limitation).
+Not counted: work of a C function beyond one pass over its arguments. test_patterns.py decides that for `re`, and int()
+refuses more than 4300 digits
+(https://docs.python.org/3.11/library/stdtypes.html#integer-string-conversion-length-limitation).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LIBRARIES = (
     *("email.", "csv", "urllib.parse", "yaml.", "http.cookies", "configparser", "shlex", "html.parser"),
     *("django.http.", "django.utils.datastructures", "django.utils.dateparse", "django.utils.text"),
 )
-"""Libraries that do the work of parsers in Python."""
+"""Libraries in Python that the parsers use."""
 
 FILE = __file__
 SIZED = (str, bytes, bytearray, list, tuple, deque, dict, set, frozenset)
@@ -46,7 +47,7 @@ _CONSTANT_TIME = {"append", "get", "items", "keys", "values", "setdefault", "add
 
 
 class Meter:
-    """What the measured code has cost since the last reset."""
+    """The cost of the measured code since the last reset."""
 
     def __init__(self) -> None:
         self.characters = 0
@@ -70,7 +71,7 @@ class Meter:
         return made
 
     def call(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-        """Call a function that goes through its arguments once."""
+        """Call a function that passes over its arguments once."""
         self.characters += sum(map(_size, given))
         return function(*given, **named)
 
@@ -105,7 +106,7 @@ class Meter:
         return self.copied(made) if isinstance(made, (*_TEXT, tuple)) else made
 
     def copied(self, made: Any) -> Any:
-        """Count what was made."""
+        """Count the cost of a result."""
         if isinstance(made, _COPIED):
             self.characters += len(made)
         return made
@@ -217,7 +218,7 @@ class _Metered(ast.NodeTransformer):
 
 
 def modules() -> Iterator[ModuleType]:
-    """The modules that are measured, as far as they are loaded."""
+    """The measured modules that are loaded."""
     for name, module in sorted(sys.modules.items()):
         if f"{name}.".startswith((*OWN, *LIBRARIES)) and str(getattr(module, "__file__", "")).endswith(".py"):
             yield module

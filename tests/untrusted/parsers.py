@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parsers of untrusted input: what each is called with, what it may raise, and texts made for it.
+"""The parsers of untrusted input: the arguments of each, its possible exceptions, and texts made for it.
 
-Those of HTTP requests and of hosts are in modules of their own. test_entries.py checks that none is missing.
+Parsers of HTTP requests and of hosts have their own modules. test_entries.py checks that none is missing.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _PASSED_TO = "matching"
 
 @dataclass(frozen=True)
 class Use:
-    """A pattern of the source: where it stands, its name if it has one, and whether it is searched for or must fit up
-    to the end. `pattern` is None where the source computes it.
+    """A pattern of the source: its place, its name if it has one, and whether it is searched for or must match up to
+    the end. `pattern` is None if the source computes it.
     """
 
     where: str
@@ -61,7 +61,7 @@ class _File:
     imported: dict[str, tuple[str, str]]
 
     def name(self, node: ast.AST) -> Name | None:
-        """What an expression refers to, None where that is no name in upper case."""
+        """The name that an expression refers to, None if that is no name in upper case."""
         if isinstance(node, ast.Name) and node.id.isupper():
             module, name = self.imported.get(node.id, (self.path.removesuffix(".py"), node.id))
             return f"{module}.py", name
@@ -71,7 +71,7 @@ class _File:
 
 
 def _calls(path: str, tree: ast.Module) -> Iterator[tuple[Name, str]]:
-    """Names with the methods of patterns that are called of them."""
+    """Names with the methods of patterns that are called on them."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     file = _File(
         path,
@@ -123,7 +123,7 @@ def _of_file(path: str, tree: ast.Module) -> Iterator[Use]:
 
 
 def _compiled(call: ast.Call, place: int, texts: dict[str, Any]) -> re.Pattern[Any] | None:
-    """The pattern of a call whose positional argument `place` has the flags, as has the one by that name."""
+    """The pattern of a call whose flags are the positional argument `place`, or that of the same name."""
     text = _constant(call.args[0], texts)
     named = [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
     flags = [*call.args[place : place + 1], *named]
@@ -133,7 +133,7 @@ def _compiled(call: ast.Call, place: int, texts: dict[str, Any]) -> re.Pattern[A
 
 
 def _constant(node: ast.expr, texts: dict[str, Any]) -> Any:
-    """The text of a constant, or of a literal with names of constants in it; None of anything else."""
+    """The text of a constant, or of a literal with names of constants in it; None for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
         return node.value
     if isinstance(node, ast.Name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parsers of HTTP requests: addresses, headers, forms and bodies, and answers of an identity provider."""
+"""The parsers of HTTP requests: addresses, headers, forms and bodies, and responses of an identity provider."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _form(text: str) -> object:
 
 @override_settings(DATA_UPLOAD_MAX_NUMBER_FIELDS=20)
 def _multipart(text: str) -> object:
-    """Django copies up to 64 KiB for each part, and refuses more than FORM_FIELDS parts; so many do not fit here."""
+    """Django copies up to 64 KiB for each part, and refuses more than FORM_FIELDS parts, so larger numbers are not
+    possible here.
+    """
     request = _posted(text, "multipart/form-data; boundary=x")
     return request.POST, request.FILES
 
@@ -98,7 +100,7 @@ _PROVIDER = providers.OpenId("oidc", "Example", "https://op.example", "perfweb",
 
 
 class _Described(OpenIDMixin):
-    """Authlib's client, once it has read the description and the keys of a provider."""
+    """Authlib's client, once it has read the metadata and the keys of a provider."""
 
     client_id = _PROVIDER.client_id
     server_metadata: ClassVar[dict[str, Any]] = {
@@ -119,7 +121,7 @@ def _id_token(text: str) -> object:
 
 
 def _claims(text: str) -> object:
-    """A token whose signature is good and whose content is the text."""
+    """A token with a valid signature whose content is the text."""
     return _id_token(jws.serialize_compact({"alg": "HS256", "kid": "one"}, _bytes(text), _KEY, algorithms=["HS256"]))
 
 

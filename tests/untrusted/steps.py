@@ -3,10 +3,10 @@
 
     python -m tests.untrusted.steps [PART-OF-A-NAME…]
 
-CPython lets another thread run between two instructions of Python, every 5 ms (sys.getswitchinterval()); it does not
-within a call of a function in C.  So the longest call in C is what a request can hold up other requests by; it is
-measured in CPU time of the thread, the smallest of three runs.  Texts are tried at a sixteenth of the limit first, and
-the slowest ones at the limit.
+CPython lets another thread run between two instructions of Python, every 5 ms (sys.getswitchinterval()), but not within
+a call of a function in C. So the longest call in C is the longest delay of other requests by a request; it is measured
+in CPU time of the thread, the min of three runs. Texts are tried at a sixteenth of the limit first, and the slowest
+ones at the limit.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def held(parser: Parser, text: str) -> tuple[float, float, str]:
 
 
 def fitted(text: str, limit: int) -> str:
-    """Return the beginning of a text that has about `limit` bytes: a text of so many characters may have four times
-    as many, which no request may have.
+    """Return the beginning of a text with about `limit` bytes: a text with that many characters may have four times as
+    many bytes, which no request may have.
     """
     size = len(text.encode("utf-8", "surrogatepass"))
     return text if size <= limit else text[: len(text) * limit // size]

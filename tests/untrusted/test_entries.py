@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every module that can parse something is reached by a parser of the table, or is listed with the reason why not.
+"""Every module that can parse input is reached by a parser of the table, or is listed with the reason why not.
 
-A module that imports one of the libraries below is one that can parse. Which ones the table reaches is observed while
+A module that imports one of the libraries below can parse input. The modules that the table reaches are observed while
 its parsers run, so that a new module without a row fails.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No regular expression of the service takes more than linear time, whatever the text.
+"""No regular expression of the service takes more than linear time for any text.
 
 This is decided from the patterns (tests/untrusted/ambiguity.py), because nothing that a test can count on every machine
 counts the steps of the C code of `re`.
@@ -42,7 +42,7 @@ COMPUTED = {
     **dict.fromkeys(GRAMMARS, "a pattern of the table of parameters, applied to a text of limited length"),
     "playbooks/library/daemon.py": "the pattern is one of playbooks/roles, and the guard refuses others",
 }
-"""Files with patterns that they compute, each with what they are computed from."""
+"""Files with computed patterns, each with what they are computed from."""
 
 
 def _key(use: Use) -> str:
@@ -61,7 +61,7 @@ def test_computed_patterns_are_known() -> None:
 
 
 def test_all_patterns_are_found() -> None:
-    """The search in the source sees what the modules have."""
+    """The search in the source finds the patterns of the modules."""
     from perfweb.builds import patches
     from perfweb.measuring.tools import netperf
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No parser of untrusted input does more than linear work, and none raises what it does not declare.
+"""No parser of untrusted input does more than linear work, and none raises an undeclared exception.
 
-Each hostile text is doubled four times.  The work is the number of lines of Python that are executed (lines.py): each
-iteration of a loop, a comprehension and a generator counts, in the standard library as well, and the number is the same
-on every machine.  What a single line does in C is not counted: test_patterns.py covers the regular expressions.
+Each hostile text is doubled four times. The work is the number of executed lines of Python (lines.py): each iteration
+of a loop, a comprehension and a generator counts, in the standard library as well, and the number is the same on every
+machine. The work of a single line in C is not counted: test_patterns.py covers the regular expressions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.untrusted.parsers import PARSERS
 SHORTEST = 200
 SIZES = [SHORTEST << doubling for doubling in range(5)]
 GROWTH = 2.7
-"""How many times the work of a text half as long: twice for linear work, four times for quadratic work.  It counts
-where two doublings in a row exceed it, because a text that is cut elsewhere may be valid and take another path.
+"""Max ratio of the work of a text to that of one half as long: twice is linear work, four times quadratic work. It
+counts if two doublings in a row exceed it, because a text that is cut elsewhere may be valid and take another path.
 """
 SPARE = 500
-"""Lines that may be executed besides, since a longer text may reach what a shorter one does not."""
+"""Further lines that may be executed, because a longer text may reach code that a shorter one does not."""
 SPARE_CHARACTERS = 20_000
 
 
@@ -40,8 +40,8 @@ def work(parser: Parser, text: str) -> tuple[int, int]:
 
 
 def superlinear(parser: Parser, generate: Generator) -> list[tuple[int, int]]:
-    """The work at the three largest sizes, where lines or characters grow faster than the text at both doublings; else
-    nothing.
+    """The work at the three largest sizes, if lines or characters grow faster than the text at both doublings; else
+    empty.
 
     Counting makes a call slower, so the largest text is counted only if the first doubling is suspicious.
     """
@@ -69,7 +69,7 @@ def _grows(before: int, after: int, spare: int) -> bool:
 
 @pytest.fixture(scope="module")
 def every_operation() -> Iterator[None]:
-    """Count what the service and the libraries under it do in C."""
+    """Count the work of the service and the libraries under it in C."""
     with metering.metered(metering.modules()):
         yield
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sources of stacks that want more than to be measured, and what a host gives them."""
+"""Sources of hostile stacks, and the results of their attempts on a host."""

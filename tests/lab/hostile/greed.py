@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a program of a stranger tries, and what it gets: a line `NAME: ANSWER` for each attempt.
+"""Attempts of an untrusted program, with the results: a line `NAME: RESULT` for each attempt.
 
-It is copied into the trees that the tests build, where it runs during the build or as a stack.  What it looks for is
-in targets.json beside it.
+It is copied into the trees that the tests build, where it runs during the build or as a stack. Its targets are in
+targets.json beside it.
 """
 
 import ctypes
@@ -48,7 +48,7 @@ def processes() -> str:
 
 
 def fill(directory: str, limit: int) -> str:
-    """Files of 32 MB until there is no room, or more than there should be."""
+    """Write files of 32 MB until there is no space, or more than there should be."""
     files: list[Path] = []
     written = 0
     try:
@@ -98,7 +98,7 @@ def write(path: str) -> str:
 
 
 def sees_processes() -> str:
-    """Itself, who started it, and the first process of its sandbox; not those of the host."""
+    """Return itself, its parents, and the first process of its sandbox; not those of the host."""
     seen = [entry for entry in os.listdir("/proc") if entry.isdigit()]
     return "its own" if len(seen) < 30 else f"{len(seen)}"
 
@@ -108,14 +108,14 @@ def trace(pid: int) -> str:
 
 
 def checked(result: int) -> str:
-    """The outcome of a call of the C library; raises OSError."""
+    """Return the result of a call of the C library; raises OSError."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return "done"
 
 
 def take_descriptor() -> str:
-    """Duplicates the standard output of the first process of the sandbox."""
+    """Duplicate the standard output of the first process of the sandbox."""
     libc = ctypes.CDLL(None, use_errno=True)
     return checked(libc.syscall(PIDFD_GETFD, os.pidfd_open(1), 1, 0))
 
@@ -126,7 +126,7 @@ def open_vsock() -> str:
 
 
 def live_longer() -> str:
-    """Lowers the rank with which it is killed when memory runs out."""
+    """Lower its oom_score_adj, by which the kernel selects the process to kill."""
     Path("/proc/self/oom_score_adj").write_text("999")
     return "done"
 
@@ -148,26 +148,26 @@ def capabilities() -> str:
 
 
 def environment() -> str:
-    """Without what the shell and meson set of their own."""
+    """Return variables without those that the shell and meson set."""
     own = {"PWD", "SHLVL", "OLDPWD", "_", "LC_CTYPE"}
     return ",".join(sorted(name for name in os.environ if name not in own and not name.startswith("MESON")))
 
 
 def devices() -> str:
-    """Those that bubblewrap makes, and the directory of the one that a stack is shown."""
+    """Return the directories that bubblewrap makes, and that of the stack's files."""
     names = "console core fd full net null ptmx pts random shm stderr stdin stdout tty urandom zero"
     return ",".join(sorted({*os.listdir("/dev")} - {*names.split()})) or "none of the host"
 
 
 def reserve() -> str:
-    """9 GB of addresses, for which no memory is asked."""
+    """Reserve 9 GB of addresses without touching the memory."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
     with mmap.mmap(-1, 9 << 30, flags=flags):
         return "9 GB"
 
 
 def home_of_root(tools: str) -> str:
-    """What is in it, but for the way to the tools of the build, which may lie there."""
+    """List a directory, without the path to the tools of the build, which may be in it."""
     found = os.listdir("/root") if Path("/root").is_dir() else []
     return ",".join(name for name in found if name not in Path(tools).parts) or "nothing"
 
@@ -217,20 +217,20 @@ def report(when: str) -> None:
 
 
 def greedy(own: Path) -> None:
-    """Tries everything, and says what a terminal, a browser or Ansible would obey."""
+    """Make all attempts, and print what a terminal, a browser or Ansible would interpret."""
     print("\x1b]0;owned\x07\x1b[31m<b>&amp;</b> {{ lookup('pipe', 'touch /tmp/owned-by-words') }}", flush=True)
     report("boot")
     print(f"fill its own: {fill(str(own), 256 * 1024 * 1024)}", flush=True)
 
 
 def flooding(own: Path) -> None:
-    """Prints for ever, and does not ignore the signal for it as Python does."""
+    """Print for ever, and do not ignore SIGPIPE as Python does."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     os.execvp("yes", ["yes", "\x1b[2J<script>alert(1)</script>"])  # noqa: S606
 
 
 def stubborn(own: Path) -> None:
-    """Hides from whoever might end it."""
+    """Hide from the process that would end it."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     for _ in range(3):
@@ -239,7 +239,7 @@ def stubborn(own: Path) -> None:
 
 
 def linking(own: Path) -> None:
-    """Leaves what may lead somebody with privileges astray."""
+    """Leave files that could mislead a privileged reader."""
     (own / "victim.pid").write_text(json.loads((HERE / "targets.json").read_text())["pid_file"])
     (own / "keys").symlink_to("/")
     (own / "ctl.sock").symlink_to("/etc/passwd")
@@ -250,7 +250,7 @@ def linking(own: Path) -> None:
 
 
 def boot(config: Path) -> None:
-    """A stack of the conduct that its configuration asks for."""
+    """Run a stack that behaves as its configuration selects."""
     conduct = config.read_text().split('hostile="')[1].split('"')[0]
     {act.__name__: act for act in (greedy, flooding, stubborn, linking)}[conduct](config.parent / "stack.own")
     print("stack: up", flush=True)

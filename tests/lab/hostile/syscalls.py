@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tries system calls that a sandbox refuses, and prints a JSON object: name of the attempt, name of the error or "ok".
 
-The first argument is a JSON object with the numbers of system calls by name.  Each attempt runs in a process of its
-own, so one that ends it does not end the others.
+The first argument is a JSON object with the numbers of system calls by name. Each attempt runs in a separate process,
+so one that ends it does not end the others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def clone3() -> None:
 
 
 def with_child(attempt: Callable[[int], object]) -> None:
-    """Makes an attempt at a process of the same user, which is stopped."""
+    """Makes an attempt on a stopped process of the same user."""
     child = os.fork()
     if child == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -81,7 +81,7 @@ def read_memory(child: int) -> None:
 
 
 def type_into_terminal(request: int) -> None:
-    """Puts a byte into the input of a terminal of its own."""
+    """Inserts a byte into the input of a terminal of its own."""
     _, terminal = pty.openpty()
     os.setsid()
     LIBC.ioctl(terminal, 0x540E, 0)  # TIOCSCTTY
@@ -102,18 +102,18 @@ def join_own() -> None:
 
 
 def oom(value: int) -> None:
-    """Lowers the rank with which it is killed when memory runs out."""
+    """Lowers its oom_score_adj, by which the kernel selects the process to kill."""
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write(str(value))
 
 
 def buffer(size: int = 256, content: bytes = b"") -> ctypes.Array[ctypes.c_char]:
-    """Memory for an argument that is not looked at."""
+    """Memory for an argument that is not read."""
     return ctypes.create_string_buffer(content, size)
 
 
 def handle() -> None:
-    """Asks for the handle of a file."""
+    """Requests the handle of a file."""
     call("name_to_handle_at", -100, b"/usr", buffer(256, struct.pack("=I", 128)), buffer(8), 0)
 
 
@@ -184,7 +184,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
 
 
 def family(number: int) -> None:
-    """Makes a socket of an address family, of whichever type it has."""
+    """Makes a socket of an address family, of any type that it has."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_RAW):
         try:
             call("socket", number, kind, 0)
@@ -200,7 +200,7 @@ def _report(number: int) -> int:
 
 
 def attempt(what: Callable[[], object]) -> str:
-    """Tries it in a process of its own."""
+    """Makes the attempt in a separate process."""
     child = os.fork()
     if child == 0:
         try:

@@ -15,7 +15,7 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture(autouse=True)
 def nothing_counted() -> Iterator[None]:
-    """Let every test begin with limits that nobody has spent."""
+    """Let every test begin with unused limits."""
     forget_limits()
     yield
     forget_limits()
@@ -28,7 +28,7 @@ def forget_limits() -> None:
 
 @pytest.fixture
 def person(db: None) -> Callable[[Role], User]:
-    """Makes an account with a role, called like it."""
+    """Make an account with a role, named after it."""
 
     def make(role: Role) -> User:
         return User.objects.create_user(role.label, password=PASSWORD, role=role)
@@ -38,7 +38,7 @@ def person(db: None) -> Callable[[Role], User]:
 
 @pytest.fixture
 def signed_in(person: Callable[[Role], User]) -> Callable[[Role], Client]:
-    """Gives the browser of somebody with a role."""
+    """Return the browser of a user with a role."""
 
     def sign_in(role: Role) -> Client:
         client = Client()
@@ -49,6 +49,6 @@ def signed_in(person: Callable[[Role], User]) -> Callable[[Role], Client]:
 
 
 def bearer(user: User, scope: Scope = Scope.MAINTAIN) -> dict[str, str]:
-    """The header of a program that acts for somebody."""
+    """Return the header of a program that acts for a user."""
     _, secret = issue(user, "test", scope, days=1)
     return {"Authorization": f"Bearer {secret}"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks every address of a site as everybody, looks at each answer, and writes down who gets what."""
+"""Requests every address of a site as every user, checks each response, and writes a table of the access rights."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def digests() -> dict[str, str]:
 
 
 class Scripts(HTMLParser):
-    """Finds in a page what would be a script without being a file of ours."""
+    """Find inline scripts in a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Scripts(HTMLParser):
 
 
 class Crawl:
-    """Who gets what: a word for each method of each address and each person; `wrong` is what should not be."""
+    """The access rights: a word for each method of each address and each user; `wrong` has the errors."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -110,14 +110,14 @@ class Crawl:
         self._public: dict[Address, tuple[int, str | None, int]] = {}
 
     def browser(self, person: str, **options: Any) -> Client:
-        """What somebody who is signed in looks with."""
+        """The client of a signed-in user."""
         made = Client(raise_request_exception=False, **options)
         if person != ANYBODY:
             made.cookies["sessionid"] = self.site.sessions[person]
         return made
 
     def ask(self, person: str, method: str, address: Address, browser: Client | None = None) -> Any:
-        """The answer to somebody: on pages they have a session, in the API a token."""
+        """The response for a user: pages with a session, the API with a token."""
         browser = browser or self.browser(ANYBODY if address.operations else person)
         token = self.site.tokens.get(person, "") if address.operations else ""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -130,7 +130,7 @@ class Crawl:
     def changed_by(
         self, person: str, method: str, address: Address, browser: Client | None = None
     ) -> tuple[Any, set[str]]:
-        """The answer to somebody, and the tables that it changed, which are as before then."""
+        """The response for a user, and the tables that it changed, which are then restored."""
         with transaction.atomic():
             answer = self.ask(person, method, address, browser)
             changed = {table for table, digest in digests().items() if digest != self._before.get(table)}
@@ -141,7 +141,9 @@ class Crawl:
         return answer, changed
 
     def look(self, person: str) -> None:
-        """Ask for everything; what is the same for all is asked for by those who have least and most."""
+        """Request everything; addresses that are equal for all users are requested by the lowest and the highest
+        role.
+        """
         for address in ADDRESSES:
             if address.is_personal:
                 self._do(person, "GET", address)
@@ -157,14 +159,14 @@ class Crawl:
                 self._do(person, "POST", address)
 
     def _do(self, person: str, method: str, address: Address) -> None:
-        """Do something as if nothing had been done before."""
+        """Do an action in a savepoint that is rolled back."""
         answer, changed = self.changed_by(person, method, address)
         word = self._note(person, method, address, answer, changed)
         if changed and (method, word) != ("POST", "changed"):
             self.wrong.append(f"{person}: {method} {address.name} was {word} and has changed {changed}")
 
     def _compare(self, person: str, address: Address, answer: Any, content: bytes) -> None:
-        """What is public is the same for all, and asks nobody for a session: caches may keep it."""
+        """Public pages are the same for all users, and need no session, so that caches may store them."""
         got = (answer.status_code, answer.headers.get("ETag"), hash(content))
         if got != self._public.setdefault(address, got):
             self.wrong.append(f"{person}: GET {address.name} is not what others get")
@@ -184,7 +186,7 @@ class Crawl:
         return word
 
     def _judged(self, person: str, answer: Any, content: bytes) -> Iterator[str]:
-        """What is wrong with an answer."""
+        """Return the errors of a response."""
         if answer.status_code >= 500:
             yield f"status {answer.status_code}"
         policy = answer.headers.get("Content-Security-Policy", "")
@@ -206,7 +208,7 @@ class Crawl:
 
 
 def _word(answer: Any, changed: set[str]) -> str:
-    """What somebody got, in a word; none where an address does not know the method."""
+    """Return the response for a user in one word; empty if an address does not know the method."""
     status = answer.status_code
     if status == 405:
         return ""
@@ -218,7 +220,7 @@ def _word(answer: Any, changed: set[str]) -> str:
 
 
 def report(words: dict[tuple[Address, str], dict[str, str]]) -> str:
-    """The page: for each part of the site what all get alike, and a table of the rest."""
+    """Return the page: for each part of the site the rights that all users have, and a table of the others."""
     people = [ANYBODY, *ROLES]
     head = f"| | {' | '.join(people)} |\n|{'---|' * (len(people) + 1)}\n"
     found = sorted(words.items(), key=lambda item: (item[0][0].name, item[0][1]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where people sign in, on loopback: OpenID Connect, and what GitHub has of OAuth. It minds what a client may get
-wrong, and can be made to get things wrong itself.
+"""A provider of accounts on loopback: OpenID Connect, and GitHub's OAuth. It checks for errors that clients make, and
+can be made to respond wrongly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Answer = tuple[int, object]
 
 
 class Identities:
-    """A provider; `person` signs in there whenever somebody is sent to it, and `wrong` is said instead of the truth."""
+    """A provider; `person` is signed in there for each visitor, and `wrong` replaces parts of the right responses."""
 
     def __init__(self) -> None:
         self.person: dict[str, Any] = {"sub": "4711", "preferred_username": "ann", "email": "ann@example.org"}
@@ -91,7 +91,7 @@ class Identities:
         return self._token(sent) if headers["Authorization"] == told else (401, {"error": "invalid_client"})
 
     def _token_of_github(self, headers: Mapping[str, str], sent: dict[str, str]) -> Answer:
-        """GitHub takes the secret in the body, answers in JSON if asked to, and says with 200 what is wrong."""
+        """GitHub takes the secret in the body, responds with JSON on request, and reports errors with status 200."""
         if headers["Accept"] != "application/json" or sent.get("client_secret") != SECRET:
             return 200, {"error": "incorrect_client_credentials"}
         return 200, self._token(sent)[1]
@@ -107,7 +107,7 @@ class Identities:
         challenge = base64.urlsafe_b64encode(hashlib.sha256(sent["code_verifier"].encode()).digest()).rstrip(b"=")
         if asked.get("code_challenge") != challenge.decode() or asked["redirect_uri"] != sent["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
-        asked.pop("code_challenge")  # it is good once
+        asked.pop("code_challenge")  # it is valid once
         token: dict[str, Any] = {"access_token": asked["access_token"], "token_type": "bearer"}
         if "openid" in asked.get("scope", ""):
             now = int(time.time())

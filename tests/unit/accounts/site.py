@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A site with something of everything, people of every role, and things that only some of them may see."""
+"""A site with some object of every kind, users of every role, and objects that only some of them may see."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROLES = {
     "maintainer": Role.MAINTAINER,
     "admin": Role.ADMIN,
 }
-"""`author` has submitted what there is; `submitter` may submit, too."""
+"""`author` has made all submissions; `submitter` may submit, too."""
 WANTED = services.SubmissionRequest(testbed="demo", matrix="tcp-quick", knobs="")
 TRACKED_PLAN = """\
 name: head
@@ -55,21 +55,21 @@ READS_LOG = {"maintainer", "admin"}
 
 @dataclass
 class Site:
-    """What there is, and who is who."""
+    """The objects and the users."""
 
     checkout: Checkout
     users: dict[str, User] = field(default_factory=dict)
     sessions: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     private: dict[str, set[str]] = field(default_factory=dict)
-    """Texts, and who may find them in an answer."""
+    """Texts, and the users that may find them in a response."""
 
     def furnish(self) -> None:
         self.run = create_run(tests=DEMO_TESTS[:2])
         summarise([self.run.pk])
         for name, role in ROLES.items():
             self._settle(name, role)
-        Token.objects.update(used=timezone.now() + timedelta(hours=1))  # what is noted to the minute is noted already
+        Token.objects.update(used=timezone.now() + timedelta(hours=1))  # times to the minute are stored already
         self.waiting = self._submit("five")
         self.approved = self._submit("six")
         services.approve(self._actor("maintainer"), self.approved.number)
@@ -83,11 +83,11 @@ class Site:
         self._confide()
 
     def place(self, address: str) -> str:
-        """An address with things that there are."""
+        """An address with existing objects."""
         return address.format(**self.values(address)) + self.query(address)
 
     def values(self, address: str) -> dict[str, Any]:
-        """The variables of an address, with things that there are."""
+        """The variables of an address, for existing objects."""
         run, test = self.run.pk, DEMO_TESTS[0]
         values: dict[str, Any] = {
             "a": "deferred", "b": "direct", "variant": "direct", "test": test, "form": "csv", "number": run,
@@ -108,7 +108,7 @@ class Site:
         return values
 
     def query(self, address: str) -> str:
-        """What an address needs besides."""
+        """Further parameters that an address requires."""
         run, test = self.run.pk, DEMO_TESTS[0]
         query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
         if address.startswith(("/compare/", "/api/v1/comparisons")):
@@ -116,7 +116,7 @@ class Site:
         return query.get(address, "")
 
     def sent(self, address: str) -> dict[str, Any]:
-        """What is sent to an address that changes something."""
+        """The content of a request that changes something."""
         patch = self.unsent.decode()
         new = {"new_password1": "a much better one", "new_password2": "a much better one"}
         forms: dict[str, dict[str, Any]] = {
@@ -140,7 +140,7 @@ class Site:
         return forms.get(address, {})
 
     def _settle(self, name: str, role: Role) -> None:
-        """Somebody with a session and a token."""
+        """A user with a session and a token."""
         user = User.objects.create_user(name, f"{name}@private.example", PASSWORD, role=role)
         token, secret = issue(user, f"token-of-{name}", Scope.MAINTAIN, days=1)
         browser = Client()
@@ -167,7 +167,7 @@ class Site:
         return services.submit(self._actor("author"), self._diff(name), WANTED)
 
     def _tracked(self) -> Alert:
-        """A tracked branch with an alert that was confirmed."""
+        """A tracked branch with a confirmed alert."""
         branch = track(on_server(), BranchRequest(name="head", plan=TRACKED_PLAN, testbed="demo"))
         refresh(branch, timezone.now())
         [commit] = branch.commits.all()
@@ -176,7 +176,7 @@ class Site:
         return confirm(alert.number, "It was seen again.")
 
     def _confide(self) -> None:
-        """What stands in the database and on no page of most people."""
+        """Texts that are in the database, but on no page of most users."""
         audit.record(on_server(), Action.IMPORT, "line-of-the-log")
         project = Project.objects.create(
             mirror=Mirror.objects.create(name="on-github", url=str(self.checkout.tree)), forge=ForgeName.GITHUB,

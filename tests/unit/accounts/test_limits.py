@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every place that checks a secret limits wrong ones; right ones do not count, and nobody locks another user out."""
+"""Every check of a secret limits wrong ones; right ones do not count, and no user locks another one out."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_wrong_links_for_a_password_are_limited(client: Client) -> None:
 
 
 def test_clock_of_redis_that_is_put_back_makes_no_limit_longer() -> None:
-    """Redis keeps the time of day at which a counter ends: of a minute an hour would be made."""
+    """Redis stores the expiry of a counter as time of day: a limit of a minute would last an hour."""
     limit = Limit("of a minute", 1, 60)
     limit.spend("ada")
     name = limit._name("ada")

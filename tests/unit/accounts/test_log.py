@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The log: everything that was changed is in it, maintainers read it, and nobody changes it."""
+"""The audit log: it has all changes, maintainers can read it, and it cannot be changed."""
 
 from __future__ import annotations
 

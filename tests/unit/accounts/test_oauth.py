@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Signing in with an account elsewhere: with a provider that does what it should, and with one that does not."""
+"""Sign-in with an external account: with a correct provider, and with a faulty one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Person = Callable[[Role], User]
 
 @pytest.fixture
 def there(settings: Settings, tmp_path: Path) -> Iterator[Identities]:
-    """A provider that is set up, as GitHub Enterprise Server, too."""
+    """A configured provider, also as GitHub Enterprise Server."""
     started = Identities()
     secret = tmp_path / "secret"
     secret.write_text(f"{SECRET}\n", encoding="ascii")
@@ -43,14 +43,14 @@ def there(settings: Settings, tmp_path: Path) -> Iterator[Identities]:
 
 
 def begun(client: Client, key: str = "oidc", action: str = "sign-in", **sent: str) -> str:
-    """Where a button leads to."""
+    """The address of a button's form."""
     page = client.post(f"/account/{action}/{key}/", sent).content.decode()
     (address,) = re.findall(r'content="0; url=([^"]+)"', page)
     return html.unescape(address)
 
 
 def allowed(address: str) -> str:
-    """Where the provider sends who has signed in there."""
+    """The address to which the provider redirects a signed-in user."""
     answer = urllib3.request("GET", address, redirect=False)
     assert answer.status == 302
     back = urlsplit(answer.headers["Location"])
@@ -59,7 +59,7 @@ def allowed(address: str) -> str:
 
 
 def through(client: Client, key: str = "oidc", action: str = "sign-in", **sent: str) -> Any:
-    """The whole way, there and back."""
+    """The whole sign-in, there and back."""
     return client.get(allowed(begun(client, key, action, **sent)))
 
 
@@ -210,7 +210,7 @@ def test_without_its_state_nobody_comes_back(
     other = back.replace("/oidc/", "/github/")
     assert client.get(other).status_code == 403
     assert client.get(back).status_code == 302
-    assert client.get(back).status_code == 403  # it is good once
+    assert client.get(back).status_code == 403  # it is valid once
     late = allowed(begun(client))
     monkeypatch.setattr("perfweb.accounts.providers.PATIENCE", 0)
     assert client.get(late).status_code == 403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tokens of the API: made once, kept as a hash, and good for what their scope and their owner's role allow."""
+"""Tokens of the API: made once, stored as a hash, and limited by their scope and their owner's role."""
 
 from __future__ import annotations
 

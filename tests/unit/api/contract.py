@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks the API and holds every answer against the OpenAPI document."""
+"""Queries the API and checks every response against the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from perfweb.api.v1 import document
 
 
 class Api:
-    """Reads addresses below /api/v1/; an answer that the document does not promise fails the test."""
+    """Reads addresses below /api/v1/; a response that the document does not describe fails the test."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     def read(self, address: str, status: int = 200, headers: dict[str, str] | None = None, **query: Any) -> Any:
-        """The JSON of an answer that must have this status."""
+        """The JSON of a response that must have this status."""
         response = self.answer(address, headers, **query)
         assert response.status_code == status, response.content.decode()
         return json.loads(response.content)
 
     def answer(self, address: str, headers: dict[str, str] | None = None, **query: Any) -> HttpResponse:
-        """The whole answer, checked."""
+        """The whole response, checked."""
         path = address if address.startswith("/") else f"/api/v1/{address}"
         got: Any = self.client.get(path, query, headers=headers or {})
-        response: HttpResponse = got  # the stubs know it as something of the test client's own
+        response: HttpResponse = got  # the stubs only declare it for the test client
         check(path.partition("?")[0], response)
         return response
 
@@ -47,7 +47,7 @@ class Api:
 
 
 def check(path: str, response: HttpResponse) -> None:
-    """Assert that the document promises such an answer at a path."""
+    """Assert that the document describes such a response at a path."""
     told = _operation(path)["responses"][str(response.status_code)]
     if response.status_code == 304:
         assert response.content == b""

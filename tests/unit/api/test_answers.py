@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What holds for all answers: refusals are problems, and an answer that has not changed is not sent again."""
+"""Rules for all responses: errors are problems, and an unchanged response is not sent again."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_what_is_known_of_a_run_that_is_over_is_not_read_again(
 
 
 def tag_that_lasts(client: Client, path: str) -> str:
-    """The tag of an answer about many runs, with which one query says that it has not changed."""
+    """The tag of a response about many runs, by which one query shows that it has not changed."""
     for _ in range(20):
         tag = client.get(path).headers["ETag"]
         with CaptureQueriesContext(connection) as captured:
@@ -150,7 +150,7 @@ def tag_that_lasts(client: Client, path: str) -> str:
         if status == 304:
             assert len(captured) == 1, path
             return tag
-        # Others may write to the same server, such as autovacuum.
+        # Other processes may write to the same server, such as autovacuum.
     raise AssertionError(f"{path} has no lasting tag")
 
 

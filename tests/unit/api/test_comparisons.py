@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts are those of the pages."""
+"""Verdicts equal those of the pages."""
 
 from __future__ import annotations
 

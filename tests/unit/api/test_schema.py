@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Schemathesis asks every address for what the OpenAPI document allows, and for what it does not."""
+"""Schemathesis sends requests to every address that the OpenAPI document allows, and some that it forbids."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
 
 CHANGES = SCHEMA.include(method="POST")
 
-# It would have every string accepted that a pattern allows: also dates that no calendar has.
+# It would require that every string is accepted that a pattern allows: also dates that no calendar has.
 EXCLUDED = [positive_data_acceptance]
 
 
 @SCHEMA.parametrize()
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
 def test_answers_are_those_of_the_document(case: Case[Any], run: Run, one_connection: None) -> None:
-    """What the document allows is asked of a run that exists, so that there is something to find."""
+    """Allowed requests are about an existing run, so that they find something."""
     if "number" in case.path_parameters and case.meta and case.meta.generation.mode.is_positive:
         case.path_parameters["number"] = run.pk
     forget_limits()
-    # Its client takes compressed answers and cannot read them.
+    # Its client accepts compressed responses but cannot read them.
     case.call_and_validate(excluded_checks=EXCLUDED, headers={"Accept-Encoding": "identity"})
 
 
 @pytest.fixture(params=[Role.READER, Role.SUBMITTER], ids=["reader", "submitter"])
 def stranger(db: None, request: pytest.FixtureRequest) -> dict[str, str]:
-    """The header of somebody who owns nothing of what there is."""
+    """The header of a user who owns none of the objects."""
     return bearer(User.objects.create_user("stranger", role=request.param))
 
 
@@ -62,7 +62,7 @@ def test_nobody_changes_what_is_not_theirs(
 
 @pytest.fixture
 def others(db: None) -> dict[str, int]:
-    """Somebody's submission that waits, and a run of theirs."""
+    """A waiting submission of a user, and a run of the same user."""
     submission, run = create_submission(), create_queued_run()
     Run.objects.filter(pk=run.pk).update(requested_by=submission.author.username)
     return {"submissions": submission.pk, "runs": run.pk}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Submissions over the API: with a token, within its scope, and with refusals that say what to do."""
+"""Submissions over the API: with a token, within its scope, and with errors that show what to do."""
 
 import json
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Copies of repositories elsewhere, and somebody's changes there as a patch that applies."""
+"""Mirrors of repositories elsewhere, and changes there as a patch that applies."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ PULL = "refs/pull/7/head"
 
 @pytest.fixture
 def pulled(checkout: Checkout, settings: Settings, tmp_path: Path) -> Mirror:
-    """A mirror of a checkout where two commits of somebody's are a pull request, and main has gone on."""
+    """A mirror of a checkout with a pull request of two commits, where main has moved on."""
     settings.PERFWEB_VAR = tmp_path / "var"
     checkout.edit("stack/net/if.c", lambda text: text.replace("line5;", "five;"))
     checkout.put("docs/x.md", "Five.\n")

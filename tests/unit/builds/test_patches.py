@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches as people send them are read, or refused with a sentence."""
+"""Patches in their usual forms are read, or refused with a sentence."""
 
 import re
 
@@ -135,7 +135,7 @@ def test_whatever_comes_is_read_or_refused(content: bytes) -> None:
 
 
 def test_headers_without_end_are_cut() -> None:
-    """What Python reads in a header takes the square of its length: many minutes for each of these."""
+    """Python's parser takes the square of a header's length: many minutes for each of these."""
     for content in (
         mail("=?utf-8?q?a?= " * 100_000),
         mail("[PATCH] a", Content_Type="text/plain; " + "a=b; " * 300_000),

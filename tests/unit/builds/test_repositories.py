@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches are applied as git does it, by git, and nothing but the stack can be changed by one."""
+"""git itself applies patches, and a patch can change nothing but the stack."""
 
 import os
 import re
@@ -49,7 +49,7 @@ def test_every_stage_of_a_series_is_a_tree(checkout: Checkout, series: bytes, tm
 
 
 def test_base_is_packed_as_the_directory_is(checkout: Checkout, tmp_path: Path) -> None:
-    """So the build of the baseline is the one that other runs made."""
+    """So the build of the baseline is shared with other runs."""
     checkout.put("stack/build/if.o", "object")
     checkout.put("stack/.hidden", "editor")
     checkout.commit("litter")
@@ -75,7 +75,7 @@ def test_hooks_and_filters_of_the_repository_do_not_run(checkout: Checkout, tmp_
     hook.chmod(0o755)
     checkout.put("stack/net/new.c", "int x;\n")
     apply(checkout, checkout.diff())
-    told.unlink(missing_ok=True)  # git of the test runs it, too
+    told.unlink(missing_ok=True)  # the test's git runs it, too
     apply(checkout, new_file("stack/net/other.c"))
     assert not told.exists()
 

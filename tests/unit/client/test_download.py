@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Downloads go on where they broke off, against a server that breaks off."""
+"""Downloads continue after an interruption, against a server that interrupts them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTENT = bytes(range(256)) * 1000
 
 
 class Files(BaseHTTPRequestHandler):
-    """Sends CONTENT, or a part of it; after `breaks` bytes of an answer it hangs up."""
+    """Sends CONTENT, or a part of it; closes the connection after `breaks` bytes of a response."""
 
     content = CONTENT
     etag: str | None = '"one"'
@@ -130,7 +130,7 @@ def test_an_archive_is_checked(tmp_path: Path) -> None:
 
 
 def header(name: str, size: bytes = b"00000000000\0", kind: bytes = tarfile.REGTYPE) -> bytes:
-    """A header with any bytes as its size, and a right check sum."""
+    """A header with any bytes as its size, and a right checksum."""
     info = tarfile.TarInfo(f"run-1/{name}")
     info.type = kind
     block = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
@@ -141,7 +141,7 @@ def header(name: str, size: bytes = b"00000000000\0", kind: bytes = tarfile.REGT
 
 
 def base256(number: int) -> bytes:
-    """A size as GNU tar writes those that octal digits cannot hold."""
+    """A size in GNU tar's format for numbers that octal digits cannot hold."""
     return (b"\xff" if number < 0 else b"\x80") + (number % 256**11).to_bytes(11, "big")
 
 
@@ -168,7 +168,7 @@ END = bytes(1024)
     ],
 )  # fmt: skip
 def test_a_forged_archive_is_damaged(content: bytes, tmp_path: Path) -> None:
-    """A negative size leads back to a header before, one of a sparse file to an endless row of zeros."""
+    """A negative size leads back to an earlier header, one of a sparse file to an endless row of zeros."""
     (tmp_path / "forged.tar").write_bytes(content)
     with pytest.raises(DamagedError):
         check_archive(tmp_path / "forged.tar")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events are read from whatever lines come, and nothing that a server says moves the cursor of a terminal."""
+"""Events are read from any lines, and no text of a server moves the cursor of a terminal."""
 
 from __future__ import annotations
 

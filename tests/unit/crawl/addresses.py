@@ -20,7 +20,7 @@ NO_CHANGE = {"GET", "HEAD"}
 
 @dataclass(frozen=True)
 class Address:
-    """A route of the site and what answers there."""
+    """A route of the site and its view."""
 
     app: str
     route: str
@@ -44,13 +44,13 @@ class Address:
 
     @cached_property
     def action(self) -> Action | None:
-        """What POST does there."""
+        """The action of its POST."""
         changing = [operation.view_func for operation in self.operations if set(operation.methods) - NO_CHANGE]
         return getattr(changing[0] if changing else self.view, "action", None)
 
     @property
     def is_personal(self) -> bool:
-        """Whether GET tells each what is theirs."""
+        """Whether GET depends on the user."""
         return self.name == "/api/v1/account" or bool(self.action and not self.operations)
 
 
@@ -65,7 +65,7 @@ def _routes(patterns: list[Any], prefix: str = "", app: str = "") -> Iterator[Ad
 
 
 def _addresses() -> list[Address]:
-    """All addresses; where two patterns are alike the first answers."""
+    """All addresses; if two patterns are alike the first responds."""
     found: dict[str, Address] = {}
     for address in _routes(get_resolver().url_patterns):
         found.setdefault(address.name, address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests as bytes, and the application's answers to them without a socket in between."""
+"""Requests as bytes, and the application's responses to them without a socket in between."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Received(Enum):
-    """How the body of a request comes in."""
+    """The way in which the body of a request arrives."""
 
     WHOLE = "in one event"
     PIECES = "in several events, some of them empty"
@@ -63,7 +63,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """What came back; status 0 where nothing did. `failure` is what an exception of the application said."""
+    """The response; status 0 without one. `failure` is the message of an exception of the application."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Application:
         self._failures: list[str] = []
 
     def ask(self, request: Request) -> Answer:
-        """The answer to a request."""
+        """Return the response to a request."""
         self._failures.clear()
         with self._noted():
             answer = async_to_sync(self._answer)(request)
@@ -88,7 +88,7 @@ class Application:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Keep what exceptions say that are answered with 500."""
+        """Store the messages of exceptions that lead to a 500."""
         got_request_exception.connect(self._note)
         try:
             yield
@@ -129,13 +129,13 @@ class Application:
 
         try:
             await self._application(self._scope(request), receive, send)
-        except Exception as error:  # the web server would answer 500 for whatever it is
+        except Exception as error:  # the web server would respond with 500 to any exception
             answer.status = 500
             self._failures.append(f"outside Django: {type(error).__name__}: {error}")
         return answer
 
     def _scope(self, request: Request) -> dict[str, Any]:
-        """What uvicorn makes of a request."""
+        """Convert a request as uvicorn does."""
         path, _, query = request.target.partition(b"?")
         return {
             "type": "http",

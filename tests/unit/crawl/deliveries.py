@@ -20,7 +20,7 @@ _PUSHED = {"github": "github-pull_request.synchronize", "gitlab": "gitlab-merge_
 
 
 class Deliveries:
-    """A project on each kind of forge, and what these forges send."""
+    """A project on each kind of forge, and example deliveries of these forges."""
 
     def __init__(self, site: Site) -> None:
         self._projects = {kind: self._project(site, kind) for kind in ForgeName.values}

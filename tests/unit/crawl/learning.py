@@ -18,7 +18,7 @@ _READERS = ("get", "getlist", "__getitem__", "__contains__")
 
 
 class Names:
-    """What is known of the parameters and fields of each address; it grows with each request."""
+    """The known parameters and fields of each address; they grow with each request."""
 
     def __init__(self) -> None:
         self.known: dict[Address, set[str]] = defaultdict(set)
@@ -27,12 +27,12 @@ class Names:
         self._documented()
 
     def record(self, patch: pytest.MonkeyPatch) -> None:
-        """Notice from now on which keys of a query or a form are read."""
+        """Record from now on which keys of a query or a form are read."""
         for method in _READERS:
             patch.setattr(QueryDict, method, self._noticing(getattr(QueryDict, method)))
 
     def learn(self, address: Address, page: bytes) -> None:
-        """Note what the view of an address has just read, and the fields of the forms on its page."""
+        """Store what the view of an address has just read, and the fields of the forms on its page."""
         self.known[address] |= self._read
         self._read.clear()
         for action, fields in _Forms(page.decode("utf-8", "replace"), "/" + address.route).found:
@@ -62,7 +62,7 @@ class Names:
 
 
 class _Forms(HTMLParser):
-    """The forms of a page: where each is sent to, and the names of its fields."""
+    """The forms of a page: the address of each, and the names of its fields."""
 
     def __init__(self, page: str, here: str) -> None:
         super().__init__()

@@ -29,15 +29,15 @@ WHOLE = [
     *(("header twice", name.decode()) for name in values.HEADERS),
 ]
 OWNED = {"/account/unlink/{key}/", "/account/tokens/{key}/revoke/"}
-"""What an author alone may do; administrators may do everything else."""
+"""Actions of an author only; administrators may do everything else."""
 MORE_FIELDS = {"/api/v1/alerts/{number}/say": {"state": "acknowledged", "text": "seen"}}
-"""Good fields besides those of Site.sent()."""
+"""Valid fields besides those of Site.sent()."""
 UNQUOTED = "/%{}[]|\\^`\"<>:;=&+,'()*!$~@.?#"
 
 
 @dataclass
 class Draft:
-    """A request that is good, until parts of it are replaced."""
+    """A valid request, until parts of it are replaced."""
 
     address: Address
     method: str
@@ -47,7 +47,7 @@ class Draft:
     headers: Headers
     body: bytes | None = None
     kind: bytes = b"multipart/form-data; boundary=x"
-    """Of a body that is not made of the fields."""
+    """The content of a body that is not made of the fields."""
     received: Received = Received.WHOLE
 
     @property
@@ -77,15 +77,15 @@ class Draft:
 
 
 def permitted(address: Address) -> str:
-    """A person who may do what an address does."""
+    """A user with the permission for an address."""
     return "author" if address.name in OWNED else "admin"
 
 
 class Mutations:
     """All spots of all addresses, and requests that are malformed there, always the same for a seed.
 
-    `names` are those of the parameters and form fields of each address, learned from what its view has read, the HTML
-    of its forms, and the OpenAPI document.
+    `names` are those of the parameters and form fields of each address, learned from its view's reads, the HTML of its
+    forms, and the OpenAPI document.
     """
 
     def __init__(self, site: Site, names: dict[Address, set[str]], seed: int) -> None:
@@ -114,9 +114,9 @@ class Mutations:
             yield from self._random.sample(found, len(found))
 
     def request(self, address: Address, method: str, spot: Spot) -> tuple[str, Request]:
-        """A person, and a request of theirs that is malformed in a spot, and now and then in a second one.
+        """A user, and a request by that user that is malformed in a spot, and now and then in a second one.
 
-        It is more often a person whom no check of permissions refuses.
+        It is more often a user whom no check of permissions refuses.
         """
         person = permitted(address) if self._random.random() < 0.5 else self._random.choice([ANYBODY, *ROLES])
         draft = self._draft(address, method, person)
@@ -128,7 +128,7 @@ class Mutations:
         )
 
     def good(self, address: Address, method: str, person: str) -> Request:
-        """The request as it should be."""
+        """The request without faults."""
         return self._draft(address, method, person).written("/")
 
     def _draft(self, address: Address, method: str, person: str) -> Draft:
@@ -178,7 +178,7 @@ class Mutations:
         draft.body = self._random.choice(values.JSON_BODIES if draft.is_json else values.MULTIPARTS)
 
     def _shape(self, draft: Draft, _: str) -> None:
-        """A body that is good but for one part; sometimes with bytes in it that are not UTF-8, or cut off."""
+        """A valid body except for one part; sometimes with bytes in it that are not UTF-8, or cut off."""
         if draft.is_json:
             draft.body = self._damaged(shapes.write(shapes.spoiled_json(self._random, draft.fields)))
         else:
@@ -202,7 +202,7 @@ class Mutations:
         draft.headers.append((b"content-type", self._random.choice(values.CONTENT_TYPES)))
 
     def _length(self, draft: Draft, _: str) -> None:
-        """A length that is not that of the body, or a body in pieces, or a client that goes away in its middle."""
+        """A length that is not that of the body, or a body in pieces, or a client that disconnects in its middle."""
         draft.received = self._random.choice(list(Received))
         if self._random.random() < 0.5:
             draft.headers.append((b"content-length", self._random.choice([b"0", b"1", b"10", b"5000", b"4194305"])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bodies that are good but for one part: JSON documents, urlencoded forms, and multipart forms.
+"""Bodies that are valid except for one part: JSON documents, urlencoded forms, and multipart forms.
 
 A body of random bytes is refused by the first check. These get past the checks before the faulty part, so they reach
 the view, its services and the database.
@@ -29,7 +29,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Pairs:
-    """An object with names that may be there twice."""
+    """An object with names that may be duplicate."""
 
     items: tuple[tuple[Any, Any], ...]
 

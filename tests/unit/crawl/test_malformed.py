@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """No malformed request is answered with status 500, and every refusal has a reason.
 
-`./dev test tests/unit/crawl --requests 50000` sends more than the usual two thousand; the
-statuses of the answers are printed as a table.
+`./dev test tests/unit/crawl --requests 50000` sends more than the default of two thousand; the statuses of the
+responses are printed as a table.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ pytestmark = pytest.mark.django_db
 NOT_ASKED = {"/runs/{number}/events"}
 """A stream that closes its connection, and with it the transaction of the test: test_over_http.py requests it."""
 MAY_BE_AWAY = {"/health/"}
-"""Answers 503 where no worker runs, as in a test."""
+"""Responds with 503 without a worker, as in a test."""
 REFUSED = {"/forges/{name}/webhook"}
-"""Takes no POST without a signature; `deliveries` sends signed ones. A good POST to all others reaches the database."""
+"""Refuses a POST without a signature; `deliveries` sends signed ones. A valid POST to all others reaches the
+database.
+"""
 SHOWN = 40
 FORGOTTEN_AFTER = 100
-"""Requests after which the limits on how often begin anew: more would be answered with 429."""
+"""Requests after which the rate limits are reset: more would get 429."""
 
 
 def test_no_malformed_request_fails(
@@ -73,7 +75,7 @@ def test_no_malformed_request_fails(
                 forget_limits()
             if statuses.total() == most:
                 break
-    finally:  # Ctrl-C ends a long run: what it has seen counts
+    finally:  # Ctrl-C ends a long run, whose results count
         table = "\n".join(f"{status}\t{count}" for status, count in sorted(statuses.items()))
         with capsys.disabled():
             print(f"\n{statuses.total()} malformed requests, {len(wrong)} problems\n{table}")
@@ -81,7 +83,7 @@ def test_no_malformed_request_fails(
 
 
 def problems(name: str, request: Request, answer: Answer) -> list[str]:
-    """What is wrong with an answer."""
+    """Return the error of a response."""
     found = []
     if answer.status >= 500 and not (answer.status == 503 and name in MAY_BE_AWAY):
         found.append(f"{answer.status}: {answer.failure}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Malformed requests over a socket: what the web server, Django and the views make of them together."""
+"""Malformed requests over a socket: the combined behaviour of the web server, Django and the views."""
 
 from __future__ import annotations
 
@@ -86,15 +86,15 @@ UNFINISHED = [
 
 
 class Server:
-    """A web server that raw bytes are sent to."""
+    """A web server for raw bytes."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
         self._place = (parts.hostname or "", parts.port or 0)
 
     def ask(self, raw: bytes, *, ended: bool) -> tuple[int, bytes]:
-        """The status and the body of the answer to some bytes; 0 for no answer. `ended` says that no more will come, at
-        which the server gives an unfinished request up.
+        """Return the status and the body of the response to some bytes; 0 for no response. `ended` closes the sending
+        side, after which the server gives an unfinished request up.
         """
         with socket.create_connection(self._place, timeout=TIME_LIMIT) as connection:
             try:
@@ -115,7 +115,7 @@ def server(asgi_server: str) -> Server:
 
 
 def wrong(server: Server, raw: bytes, *, ended: bool = False) -> list[str]:
-    """What is wrong with the answer to some bytes."""
+    """Return the error of the response to some bytes."""
     status, body = server.ask(raw, ended=ended)
     if status >= 500 or (status >= 400 and not body) or (status == 0 and not ended):
         return [f"{status} {body[:40]!r}: {raw[:300]!r}"]
@@ -146,6 +146,6 @@ def test_no_malformed_header_fails(server: Server) -> None:
 
 
 def with_header(path: bytes, name: bytes, value: bytes) -> bytes:
-    """A request with one header besides those that it needs."""
+    """A request with one header in addition to the required ones."""
     host = b"" if name == b"host" else b"Host: localhost\r\n"
     return b"GET " + path + b" HTTP/1.1\r\n" + host + name + b": " + value + b"\r\nConnection: close\r\n\r\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A wrong value of a query parameter of a page is answered with 400 and with what is possible, never with 200.
+"""A wrong value of a query parameter of a page gets 400 with the possible values, never 200.
 
-The parameters are those that the views read while they are asked; so a new parameter without a check fails here.
+The parameters are those that the views read during the test; so a new parameter without a check fails here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STREAM = "/runs/{number}/events"
 ANY_TEXT = {"/search/": {"q"}, "/account/log/": {"q", "who"}, "/account/sign-in/": {"next"}}
 """Parameters that take any text; a `next` of another site is not followed."""
 ELSEWHERE = "/account/sign-in/{key}/back/"
-"""Its parameters come from an identity provider: all that is wrong there is 403, with the reason."""
+"""Its parameters come from an identity provider: any error there is 403, with the reason."""
 WRONG = ["nonsense", "٣", "1e1", "2026-02-30", "x" * 300]
 READERS = {
     "perfweb/parameters.py",
@@ -61,7 +61,7 @@ class Pages:
     def parameters(self) -> Iterator[tuple[Address, str]]:
         for address in self.asked:
             if address.action and address.name != "/account/log/":
-                continue  # what its view reads are fields of a form that is posted
+                continue  # its view reads the fields of a posted form
             free = ANY_TEXT.get(address.name, set())
             yield from ((address, name) for name in sorted(self.names.known[address] - free))
 

@@ -213,7 +213,7 @@ JSON_VALUES = [
         for word in (*DATES, b"..", b"{{ 7 }}", b"HEAD~999999999", b"--help", b"\t\n")
     ),
 ]
-"""Values of a field of a JSON body, as they are written: not all of them are JSON."""
+"""Values of a field of a JSON body, in their written form: not all of them are JSON."""
 
 JSON_BODIES = [
     *JSON_VALUES,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Commands and hourly tasks over many items: one that fails is named at the end, and the others are done."""
+"""Commands and hourly tasks over many items: a failing one is named at the end, and the others are done."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -99,7 +99,7 @@ def test_import_names_each_file_that_its_parser_fails_at(
 
 @pytest.fixture
 def waiting(settings: Settings, tmp_path: Path) -> list[Path]:
-    """The packed sources of two runs that wait."""
+    """The packed sources of two queued runs."""
     settings.PERFWEB_VAR = tmp_path / "var"
     packed = []
     for name in ("first", "second"):

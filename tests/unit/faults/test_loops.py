@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each loop that runs unattended: an exception of one item leaves the others alone and is shown."""
+"""Each unattended loop: an exception of one item does not affect the others and is shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def failing_once(true: Callable[..., Any], concerns: Callable[..., bool]) -> Callable[..., Any]:
-    """The function, which raises for what `concerns` it."""
+    """Return the function with an exception for items that match `concerns`."""
 
     def function(*arguments: Any, **named: Any) -> Any:
         if concerns(*arguments):

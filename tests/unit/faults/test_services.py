@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A loop over many items goes on after one that fails, and the fault of that one is kept and cleared."""
+"""A loop over many items continues after a failing one, whose fault is stored and cleared."""
 
 from datetime import timedelta
 

@@ -28,7 +28,7 @@ from tests.unit.forges.peer import DATA, LOGIN, TOKEN, Peer
 
 PATH = {"github": "Codertocat/Hello-World", "gitlab": "net/stack", "gitea": "net/stack"}
 AUTHOR = {"github": ("Codertocat", 21031067), "gitlab": ("ada", 21), "gitea": ("ada", 21)}
-"""Whose pull request it is, by name and number."""
+"""The author of the pull request, by name and number."""
 
 
 def example(name: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def example(name: str) -> dict[str, Any]:
 
 
 def commented(kind: str, text: str, login: str = "", person: int = 0, number: int = 0) -> dict[str, Any]:
-    """The webhook of a comment; that of GitHub's example is of an issue, and a pull request is one with this."""
+    """The webhook of a comment; GitHub's example is about an issue, and a pull request is an issue with this field."""
     name, own = AUTHOR[kind]
     if kind == "gitlab":
         payload = example("gitlab-note")
@@ -52,7 +52,7 @@ def commented(kind: str, text: str, login: str = "", person: int = 0, number: in
 
 
 def headers(kind: str, body: bytes, secret: str, delivery: str = "", event: str = "comment") -> dict[str, str]:
-    """What the forge sends beside a body."""
+    """The headers of a forge's delivery."""
     signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     delivery = delivery or hashlib.sha256(body).hexdigest()[:36]
     if kind == "gitlab":
@@ -79,7 +79,7 @@ def signed_for_gitlab(body: bytes, secret: str, at: float | None = None) -> dict
 
 @dataclass
 class Bot:
-    """A project, the forge that it is on, and the repository behind it."""
+    """A project, its forge, and the repository behind it."""
 
     project: Project
     peer: Peer
@@ -91,7 +91,7 @@ class Bot:
         return self.project.forge
 
     def deliver(self, payload: dict[str, Any], **options: str) -> int:
-        """Hand over a webhook; returns the status of the answer."""
+        """Deliver a webhook; return the status of the response."""
         body = json.dumps(payload).encode()
         signed = headers(self.kind, body, secrets.webhook_secret(self.project), **options)
         return int(self.post(body, signed).status_code)
@@ -102,14 +102,14 @@ class Bot:
         )
 
     def say(self, text: str, login: str = "", person: int = 0) -> Asked | None:
-        """Comment on the pull request, and have that acted on."""
+        """Comment on the pull request, and handle it."""
         number = 1000 + Asked.objects.count()
         assert self.deliver(commented(self.kind, text, login, person, number)) == 202
         act_on_all()
         return Asked.objects.filter(comment=number).first()
 
     def know(self, role: Role, login: str = "") -> User:
-        """Let somebody on the forge be somebody here."""
+        """Link a forge user to a local account."""
         user, _ = User.objects.get_or_create(username=role.label, defaults={"role": role})
         Member.objects.create(project=self.project, login=login or AUTHOR[self.kind][0], user=user)
         return user

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A forge that listens on loopback: it understands what its description says, and complains about all else."""
+"""A forge that listens on loopback: it accepts only requests that its API description allows."""
 
 import json
 import re
@@ -21,7 +21,7 @@ LOGIN = "perf-bot"
 
 @dataclass
 class Trouble:
-    """What goes wrong with the next requests: an answer instead, or none after the deed is done."""
+    """Failures of the next requests: another response, or none after the change was made."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Trouble:
 
 
 class Peer:
-    """A forge of a kind, with the comments and statuses that it was told."""
+    """A forge of a kind, with the comments and statuses that it received."""
 
     def __init__(self, kind: str) -> None:
         described = yaml.safe_load((DATA / f"{kind}-openapi.yaml").read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ class Peer:
             self.server = None
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], content: bytes) -> tuple[int, object]:
-        """What the description wants done, or 400 with a complaint that fails the test."""
+        """Check a request against the description, and execute it; 400 with an error that fails the test otherwise."""
         self.calls.append(method)
         parts = urlsplit(target)
         wanted = self.described["authorization"]
@@ -98,7 +98,7 @@ class Peer:
         return self._issue(number)
 
     def _issue(self, number: int) -> dict[str, Any]:
-        """An issue has two numbers: `id` in all of the forge, which is not what people and addresses use."""
+        """An issue has two numbers: `id` in all of the forge, and the one of users and addresses."""
         key = "iid" if self.kind == "gitlab" else "number"
         return {"id": 5000 + number, key: number, **self._author(), **self.issues[number]}
 

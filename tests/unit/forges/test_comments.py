@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The comment: the verdict first, at most five rows, the rest folded; and nobody's text is markup or calls anybody."""
+"""The comment: the verdict first, at most five rows, the rest folded; and no untrusted text is markup or mentions a
+user.
+"""
 
 import re
 
@@ -151,7 +153,7 @@ def test_a_comment_is_as_long_as_may_be(asked: Asked) -> None:
 
 
 def calm(body: str) -> None:
-    """Assert that outside of code there are our own words and tags only."""
+    """Assert that all words and tags outside of code are the service's own."""
     html = re.sub(r"<pre>.*?</pre>|<code>.*?</code>", "", rendered(body), flags=re.DOTALL)
     assert set(re.findall(r"</?([a-z0-9]+)", html)) <= {
         "p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "a",

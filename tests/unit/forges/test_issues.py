@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A confirmed change of a tracked branch is one issue on the forge, which follows it until people are done with it."""
+"""A confirmed change of a tracked branch is one issue on the forge, which is updated until the alert is closed."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +25,7 @@ TEST = "tcp.stream/host-host/ipv4"
 
 
 def alert_on(bot: Bot, subject: str = "net: name five", *, issues: bool = True) -> Alert:
-    """A change that was confirmed on a branch of the bot's project, made by a commit of somebody's."""
+    """A confirmed change on a branch of the bot's project, made by an untrusted commit."""
     branch = TrackedBranch.objects.create(
         name="head", mirror=bot.project.mirror, testbed=bot.project.testbed, since="a" * 40, issues=issues
     )
@@ -84,7 +84,7 @@ def test_an_issue_is_closed_and_opened_with_its_alert(bot: Bot) -> None:
     conclude(alert)
     deliver()
     (issue,) = bot.peer.issues.values()
-    issue["state"] = "closed"  # by somebody on the forge
+    issue["state"] = "closed"  # by a user of the forge
     update(alert, AlertState.ACKNOWLEDGED)
     assert "State: acknowledged" in words(bot)
     assert issue["state"] == "closed"

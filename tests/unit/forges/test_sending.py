@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One comment and a status follow a run, as the forge's description wants it, and nothing is lost or said twice."""
+"""One comment and a status follow a run, by the forge's description, and none is lost or sent twice."""
 
 from datetime import datetime, timedelta
 
@@ -29,7 +29,7 @@ def tell(at: datetime | None = None) -> None:
 
 
 def finish(gain: float = 0.9) -> None:
-    """Let the one submission have a finished run with results."""
+    """Give the one submission a finished run with results."""
     submission = Submission.objects.get()
     Run.objects.update(state=RunState.CANCELLED)
     submission.runs.add(create_run(tests=["tcp.rr/host-host/ipv4"], boots=4, gain=gain))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What comments ask for becomes submissions, with the standing of who asks, or an answer that says what is wrong."""
+"""Requests in comments become submissions with their author's permissions, or get a response with the error."""
 
 from datetime import timedelta
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What forges tell is understood, believed only with their signature, and heard once."""
+"""Webhooks of forges are parsed, accepted only with their signature, and handled once."""
 
 import contextlib
 import json
@@ -80,7 +80,7 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_si
 def test_any_shape_is_an_event_or_none_or_a_sentence(kind: str, data: st.DataObject) -> None:
     payload: Any = commented(kind, "/perf help")
     place = payload
-    while True:  # replace or take away something, somewhere
+    while True:  # replace or remove something, somewhere
         name = data.draw(st.sampled_from(sorted(place)))
         if not isinstance(place[name], dict) or not place[name] or data.draw(st.booleans()):
             break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tests of the gate leave the user's caches alone."""
+"""The tests of the gate do not touch the user's caches."""
 
 from __future__ import annotations
 

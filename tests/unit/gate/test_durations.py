@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The order of jobs follows what they took on this machine."""
+"""The order of jobs depends on their last durations on this machine."""
 
 from __future__ import annotations
 

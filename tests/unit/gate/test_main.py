@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The exit status of `./dev test`, and what it says of its budget."""
+"""The exit status of `./dev test`, and its message about its budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.gate.scheduler import Job, Outcome
 
 
 def reported(tmp_path: Path, seconds: float, *, thorough: bool = False, status: int = 0, given: float = 0) -> int:
-    """The exit status of a run of one job that took so long, with the budget given or that of pyproject.toml."""
+    """The exit status of a run of one job with that duration, with the given budget or that of pyproject.toml."""
     log = tmp_path / "job.log"
     log.write_text("output of the job\n", encoding="utf-8")
     options = argparse.Namespace(var=tmp_path, thorough=thorough, budget=given or None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run of all tests reports: numbers, the longest tests, the closing line that CI reads."""
+"""The report of a run of all tests: numbers, the longest tests, the closing line that CI reads."""
 
 from __future__ import annotations
 

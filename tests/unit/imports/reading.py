@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tests of importers share: read files as an import does."""
+"""Shared parts of the tests of importers: read files as an import does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each format gives, and that whatever is in a file ends in records or in problems with file and line."""
+"""The results of each format; any file gives records or problems with file and line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports of iperf3: copies, streams of events, protocols, and numbers that cannot be."""
+"""Reports of iperf3: copies, streams of events, protocols, and impossible numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_copy_in_another_file_is_no_other_boot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["sum_received", "sum"])
 def test_a_sum_that_is_there_twice_is_refused(tmp_path: Path, name: str) -> None:
-    """iperf3 3.7 gives the sums of both directions the same name; of other parts, 3.12 repeats equal ones."""
+    """iperf3 3.7 gives the sums of both directions the same name; 3.12 repeats other parts with equal values."""
     text = udp().replace('"sum_received"', '"sum_received": {"bits_per_second": 1}, "sum_received"')
     text = text.replace("sum_received", name)
     assert f"end.{name} is there several times" in problems("iperf3", file(tmp_path, text))[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A number of netperf's is taken only from a column whose heading names it; what is unknown is reported."""
+"""A number of netperf's is read only from a column whose heading names it; unknown output is reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TCP_CC = (DATA / "netperf" / "TCP_CC.txt").read_text(encoding="utf-8")
         ("chosen-rr.txt", "tcp.rr", "transactions", 67638.88),  # -O: other columns in another order
         ("TCP_RR-v2.txt", "tcp.rr", "transactions", 41577.43),  # -v 2: a second table below
         ("TCP_STREAM-v2.txt", "tcp.stream", "throughput", 9091.89e6),
-        ("UDP_STREAM-cpu.txt", "udp.stream", "throughput", 20915.7e6),  # -c -C: columns for the use of CPUs
+        ("UDP_STREAM-cpu.txt", "udp.stream", "throughput", 20915.7e6),  # -c -C: columns of CPU use
         ("TCP_STREAM-cpu.txt", "tcp.stream", "throughput", 10591.53e6),
         ("TCP_RR-cpu.txt", "tcp.rr", "transactions", 4359.22),
         ("TCP_RR-i.txt", "tcp.rr", "transactions", 44097.49),  # -i: a warning about confidence above
@@ -84,7 +84,7 @@ def test_a_failed_call_is_named_by_its_line_and_the_next_one_is_read(tmp_path: P
 
 @pytest.mark.parametrize(("rate", "void"), [(124.18, True), (30_000.0, False)])
 def test_a_client_that_waited_most_of_the_time_gives_void_samples(tmp_path: Path, rate: float, void: bool) -> None:
-    """netperf 2.7 stops at the first datagram that is lost; what it did before looks like a good latency."""
+    """netperf 2.7 stops at the first lost datagram; its results before look like a good latency."""
     chosen = f"THROUGHPUT={rate}\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=2.01\nMEAN_LATENCY=28.25\n"
     (found,) = read("netperf", file(tmp_path, chosen), test="udp.rr/host-host/ipv4")
     assert bool(found.void) is void

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every reader takes every line end and encoding that a text file has in the wild."""
+"""Every reader accepts every line end and encoding of common text files."""
 
 from __future__ import annotations
 

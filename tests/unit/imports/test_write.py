@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports as runs: complete or not at all, once, marked, and on every page that shows runs."""
+"""Imports as runs: all or none, once, marked, and on every page that shows runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Series of patches as git posts them, and an installation that takes mails."""
+"""Series of patches as git posts them, and an installation that accepts mail."""
 
 import itertools
 import re
@@ -35,7 +35,7 @@ def set_up(settings: Settings) -> None:
 
 @pytest.fixture
 def ada(db: None) -> User:
-    """A maintainer whose address is known."""
+    """A maintainer whose address is linked to the account."""
     user = User.objects.create(username="ada", role=Role.MAINTAINER)
     Address.objects.create(user=user, address=SENDER)
     return user
@@ -43,7 +43,7 @@ def ada(db: None) -> User:
 
 @pytest.fixture
 def mails(repository: Checkout) -> list[bytes]:  # noqa: F811
-    """A cover letter that asks to be measured, and two patches."""
+    """A cover letter with a request, and two patches."""
     two_commits(repository)
     return posted(repository, 2, asking="perf: tcp quick")
 
@@ -56,14 +56,14 @@ def two_commits(checkout: Checkout, name: str = "five") -> None:
 
 
 def posted(checkout: Checkout, patches: int, *words: str, asking: str = "") -> list[bytes]:
-    """The newest commits as the mails that git makes of them, which are then taken back."""
+    """The newest commits as git's mails; the commits are then removed."""
     folder = checkout.tree.parent / "posted"
     cover = ["--cover-letter"] if patches > 1 else []
     options = ["--thread", f"--base=HEAD~{patches}", *cover, *words, f"HEAD~{patches}"]
     names = checkout.git("format-patch", "-o", str(folder), *options).decode().split()
     checkout.git("reset", "-q", "--hard", f"HEAD~{patches}")
     made = [re.sub(rb"^From [^\n]*\n", b"", Path(name).read_bytes()) for name in names]
-    # git makes them of the second, and tests post more than once in one.
+    # git derives them from the second, and tests post more than once in one second.
     second = f".{next(_SECONDS)}.git".encode()
     made = [re.sub(rb"\.\d{10}\.git", second, mail) for mail in made]
     made[0] = made[0].replace(b"*** SUBJECT HERE ***", b"net: names").replace(b"*** BLURB HERE ***", b"BLURB")
@@ -72,7 +72,7 @@ def posted(checkout: Checkout, patches: int, *words: str, asking: str = "") -> l
 
 
 def receive_all(mails: Sequence[bytes]) -> list[Series]:
-    """Takes mails in; returns the series that they made."""
+    """Store mails; return the series that they made."""
     for mail in mails:
         receive(mail)
     return list(Series.objects.all())
@@ -83,6 +83,6 @@ def with_header(mail: bytes, *lines: str) -> bytes:
 
 
 def work() -> int:
-    """What the messenger does all the time; returns how many answers were sent."""
+    """Do the messenger's periodic steps; return how many responses were sent."""
     attend()
     return deliver()

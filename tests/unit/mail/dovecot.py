@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian's Dovecot on loopback, with an own configuration, one user and no privileges."""
+"""Debian's Dovecot on loopback, with a private configuration, one user and no privileges."""
 
 import grp
 import os
@@ -59,13 +59,13 @@ userdb {{
 
 
 class Dovecot:
-    """A mail server that can be ended and started again; what it has stays."""
+    """A mail server that can be stopped and restarted; its mails are kept."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port(30_993)
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
-        # Dovecot serves nobody as root.
+        # Dovecot does not run users' sessions as root.
         own = pwd.getpwnam("dovecot") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
         self.user, group = own.pw_name, grp.getgrgid(own.pw_gid).gr_name
         names = {"folder": folder, "port": self.port, "user": self.user, "group": group, "password": PASSWORD}
@@ -104,13 +104,13 @@ class Dovecot:
             self.process = None
 
     def put(self, *mails: bytes) -> None:
-        """Have mails delivered."""
+        """Deliver mails."""
         with self.box.open() as client:
             for mail in mails:
                 client.append("INBOX", mail)
 
     def empty(self) -> None:
-        """Have no mails."""
+        """Delete all mails."""
         for folder in ("INBOX", "Taken"):
             with self.box.open() as client:
                 client.select_folder(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is said about a patch that was measured."""
+"""The responses about a measured patch."""
 
 import re
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def asked(repository: Checkout, ada: User) -> Run:
-    """The run of a patch that came by a list, with a line Perf-tested-by asked for."""
+    """The run of a patch that came by a list, with a requested line Perf-tested-by."""
     two_commits(repository)
     made = posted(repository, 2, asking="perf: tcp quick net.isr.dispatch=direct trailer")
     receive_all([with_header(SIGNED + mail, "List-Id: <net.lists.example>") for mail in made])
@@ -31,7 +31,7 @@ def asked(repository: Checkout, ada: User) -> Run:
 
 
 def answer(run: Run, noise: float, gain: float) -> str:
-    """What is mailed when the run has ended; the patched variant is `gain` times as fast."""
+    """The mail when the run has ended; the patched variant is `gain` times as fast."""
     create_measurements(run, MATRICES["tcp-quick"].tests, noise, seed=2)
     changed = Sample.objects.filter(measurement__boot__variant__name="patch", measurement__test__startswith="tcp.rr")
     for sample in changed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mails come in by LMTP and by a pipe, and answers go out by SMTP, whatever state the other side is in."""
+"""Mails come in by LMTP and by a pipe, and responses go out by SMTP, in any state of the other side."""
 
 import io
 import os
@@ -36,7 +36,7 @@ from tests.unit.mail.conftest import OWN, SENDER, posted, receive_all, two_commi
 
 
 class Server:
-    """A mail server that keeps what it gets, or refuses it."""
+    """A mail server that stores mails, or refuses them."""
 
     def __init__(self) -> None:
         self.mails: list[Message] = []
@@ -112,7 +112,7 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
         with smtplib.LMTP("127.0.0.1", port) as client:
             for mail in mails:
                 client.sendmail(SENDER, [OWN], mail)
-            client.sendmail("", [OWN], mails[0])  # a bounce: taken, and nothing done
+            client.sendmail("", [OWN], mails[0])  # a bounce: accepted and ignored
             client.sendmail(SENDER, [OWN], b"nonsense")
     finally:
         server.stop()
@@ -122,14 +122,14 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_command_takes_mails_on_a_socket_until_it_is_ended(mails: list[bytes], tmp_path: Path) -> None:
     place = tmp_path / "s"
-    place.touch()  # as a process that was killed leaves it
+    place.touch()  # as a killed process leaves it
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
         "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
         "PERFWEB_MAIL_ADDRESS": OWN,
     }
-    # One check wants static files that were collected.
+    # One check needs collected static files.
     command = [sys.executable, "manage.py", "mail_intake", "--skip-checks", "--listen", str(place)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment, stdout=subprocess.PIPE)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A forged From spends nobody's limit: only what is proven counts for its sender."""
+"""A forged From does not use up the limit of its owner: only proven mail counts for its sender."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put_off(mails: list[bytes], envelope: str = "") -> int:
-    """How many of some mails are put off until later."""
+    """The number of mails that are deferred."""
     late = 0
     for mail in mails:
         try:
@@ -32,7 +32,7 @@ def put_off(mails: list[bytes], envelope: str = "") -> int:
 
 
 def numbered(mail: bytes, count: int, first: int = 0) -> list[bytes]:
-    """Copies of a mail as messages of their own."""
+    """Copies of a mail with different Message-IDs."""
     return [mail.replace(b"Message-Id: <", b"Message-Id: <%d." % number) for number in range(first, first + count)]
 
 

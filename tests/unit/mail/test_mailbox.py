@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mails are fetched from a mailbox of Dovecot's, each once, whatever ends in between."""
+"""Mails are fetched from a mailbox of Dovecot's, each once, whatever is interrupted in between."""
 
 import tempfile
 import threading
@@ -46,7 +46,7 @@ def server(started: Dovecot) -> Dovecot:
 
 
 def look(box: Mailbox) -> None:
-    """One look into the folder."""
+    """One check of the folder."""
     with box.open() as client:
         take_all(client, box)
 
@@ -57,7 +57,7 @@ def test_what_nobody_has_seen_is_taken_once(server: Dovecot, mails: list[bytes])
     look(server.box)
     assert Posting.objects.count() == 3
     assert (server.unseen(), server.seen()) == (0, 5)
-    server.put(*mails)  # copies, as another way may bring them
+    server.put(*mails)  # copies, as another transport may deliver them
     look(server.box)
     assert Posting.objects.count() == 3
     assert server.unseen() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is read of a mail, and what is left alone."""
+"""Parsing of mails, and which ones are ignored."""
 
 import base64
 import quopri
@@ -21,7 +21,7 @@ MAIL = f"{HEAD}\nBecause.\n\nperf: tcp quick\n---\n{DIFF}-- \n2.39\n"
 
 
 def mail(**headers: str) -> bytes:
-    """MAIL with headers more, or others."""
+    """MAIL with additional or other headers."""
     added = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in headers.items())
     kept = [line for line in HEAD.splitlines() if line.partition(":")[0].replace("-", "_") not in headers]
     return (added + "\n".join(kept) + "\n" + MAIL.removeprefix(HEAD)).encode()
@@ -138,13 +138,13 @@ PASS = "mx.service.example; dkim=pass header.d=example.org"
         ([PASS], "", True),
         (["mx.service.example; spf=pass smtp.mailfrom=x@y; dkim=pass (1024-bit) header.i=@example.org"], "", True),
         (["elsewhere.example; dkim=pass header.d=example.org"], "", False),  # forged under another name
-        (["mx.service.example; dkim=fail header.d=example.org", PASS], "", False),  # forged below ours
+        (["mx.service.example; dkim=fail header.d=example.org", PASS], "", False),  # forged below the service's own
         (["mx.service.example; dkim=none", PASS], "", False),
         (["mx.service.example; dkim=pass header.d=evil.example"], "", False),
         (['mx.service.example; dkim=fail reason="; dkim=pass header.d=example.org"'], "", False),
         (["mx.service.example; dkim=fail (; dkim=pass header.d=example.org)"], "", False),
         (["(mx.service.example; dkim=pass header.d=example.org"], "", False),
-        ([PASS], "v=1; a=rsa-sha256; l=20; d=example.org", False),  # anybody could add to the text
+        ([PASS], "v=1; a=rsa-sha256; l=20; d=example.org", False),  # an attacker could append to the text
     ],
 )
 def test_who_is_believed(results: list[str], signature: str, proven: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From the mails of a series, in whatever order they come, to a submission and the first answer."""
+"""From the mails of a series, in any order, to a submission and the first response."""
 
 import importlib
 import itertools
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 
 def later(length: timedelta) -> None:
-    """Lets time pass for all series."""
+    """Let time pass for all series."""
     for series in Series.objects.all():
         series.changed -= length + timedelta(seconds=1)
         series.save()
@@ -143,7 +143,7 @@ def test_the_account_of_unknown_senders_is_renamed_with_its_state(taken: bool) -
 
 
 def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -> None:
-    receive_all(mails)  # as a list sends them, or somebody who was quick
+    receive_all(mails)  # as a list sends them, or a quick reader
     receive_all([SIGNED + mail for mail in mails])
     with pytest.raises(IgnoredError, match="here already"):
         receive(mails[0])
@@ -247,7 +247,7 @@ def test_requests_about_the_series_of_another_are_answered_and_change_nothing(ma
     ("words", "sentence"), [("perf: help", "Put one line"), ("perf: tcp", "This mail is no patch")]
 )
 def test_every_request_gets_an_answer(words: str, sentence: str) -> None:
-    """Also one in a mail that is no patch and no reply."""
+    """Also one in a mail that is neither a patch nor a reply."""
     mail = f"From: Ada <{SENDER}>\nSubject: help\nMessage-ID: <h1@example.org>\n\n{words}\n".encode()
     receive(mail)
     receive(mail)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Series as people really send them: subjects of every shape, rerolls in old threads, relays and lists."""
+"""Series as people really send them: subjects of every form, rerolls in old threads, relays and lists."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_an_old_version_that_comes_late_is_not_measured(repository: Checkout) ->
             "ada@example.org",
             ("ada@example.org",),
         ),
-        (  # a list that writes its own address, because the author's domain has a DMARC policy
+        (  # a list with its own address in From, because the author's domain has a DMARC policy
             "From: Ada via net <net@lists.example>\nReply-To: Ada <ada@example.org>\n",
             "ada@example.org",
             ("ada@example.org",),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a tool delivered, as rows; what it did not, as a failed measurement with the tool's output kept."""
+"""Results of a tool as rows; a missing or invalid one as a failed measurement with the tool's output."""
 
 import json
 import os
@@ -161,7 +161,7 @@ def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) 
     document = measured(boot, output())
     spool.put(boot.run, document)
     spool_replay.replay(boot.run)
-    spool.put(boot.run, document)  # the worker died after the transaction, before it took the file away
+    spool.put(boot.run, document)  # the worker died after the transaction, before it removed the file
     spool_replay.replay(boot.run)
     assert Measurement.objects.count() == 1
     assert spool.waiting(boot.run) == []

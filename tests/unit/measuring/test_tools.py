@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reading what the tools print.  The fixtures are outputs of netperf 2.7.0, iperf3 3.12 and tcpbench 1.01 between two
+"""Parsing of the tools' output. The fixtures are outputs of netperf 2.7.0, iperf3 3.12 and tcpbench 1.01 between two
 namespaces.
 """
 
@@ -68,18 +68,18 @@ def recorded(measure: Measure) -> str:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in said:
         return said[measure.tool]
-    many = measure.name.replace("iperf3.100", "iperf3.10")  # 300 KB more say nothing else
+    many = measure.name.replace("iperf3.100", "iperf3.10")  # the other 300 KB have no other form
     return (FIXTURES / f"{many}.txt").read_text(encoding="utf-8")
 
 
 def both_ways(rate: object) -> str:
-    """A report with a rate of the way back."""
+    """A report with a rate of the reverse direction."""
     ways = {"sum_received": 5, "sum_received_bidir_reverse": rate}
     return json.dumps({"end": {name: {"bits_per_second": rate} for name, rate in ways.items()}})
 
 
 def datagrams(**told: object) -> str:
-    """A report of UDP that tells something of it."""
+    """A report of UDP with these values."""
     return json.dumps({"end": {"sum_received": {"bits_per_second": 5, "seconds": 1, **told}}})
 
 
@@ -107,7 +107,7 @@ def test_netperf_values_and_units() -> None:
 
 
 def test_netperf_throughput_agrees_with_its_own_byte_count() -> None:
-    """netperf 2.7.0 prints bytes for `-f b`; the unit that is asked for must be one it gets right."""
+    """netperf 2.7.0 prints bytes for `-f b`; the requested unit must be one that it prints correctly."""
     for name in ("tcp.stream", "udp.stream"):
         argv = tools.command(BY_NAME[name], "10.0.0.2", 1, "")
         assert argv[argv.index("-f") + 1] == "k"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whatever a tool or a host delivers is at worst a failed measurement that keeps the raw output."""
+"""Any result of a tool or a host is at worst a failed measurement with its raw output."""
 
 import json
 from collections.abc import Callable

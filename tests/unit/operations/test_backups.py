@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A back-up that is restored into an empty database says the same, byte for byte."""
+"""A back-up restored into an empty database has the same data, byte for byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def run(settings: Settings, tmp_path: Path) -> Run:
-    """A run with verdicts, and one that waits, whose sources are packed."""
+    """A run with verdicts, and a queued one, whose sources are packed."""
     settings.PERFWEB_VAR = tmp_path / "var"
     done = create_run()
     summarise([done.pk])
@@ -52,8 +52,8 @@ def run(settings: Settings, tmp_path: Path) -> Run:
 def empty(transactional_db: None) -> Iterator[str]:
     """The name of an empty database.
 
-    It is not dropped WITH (FORCE), which a user who is not the superuser may not do to a worker of autovacuum; without,
-    the server ends that one itself, and waits for whoever is just leaving.
+    It is not dropped WITH (FORCE), because a user who is not the superuser may not end a worker of autovacuum; without
+    it, the server ends that one itself, and waits for connections that are just closing.
     """
     name = f"{connection.settings_dict['NAME']}_restored"
     with connection.cursor() as cursor:
@@ -76,7 +76,7 @@ def manage(database: str, var: Path, *words: str) -> subprocess.CompletedProcess
 
 @dataclass(frozen=True)
 class Done:
-    """What a command has printed, and why it failed if it did."""
+    """Return the output of a command, and its error if it failed."""
 
     stdout: str
     error: str = ""
@@ -177,7 +177,7 @@ def test_a_restore_that_fails_leaves_the_database_empty(run: Run, empty: str, tm
 
 
 def tables(database: str) -> str:
-    """How many tables a database has."""
+    """The number of tables of a database."""
     told = connection.settings_dict
     query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
     command = ["psql", "-h", str(told["HOST"]), "-U", str(told["USER"]), "-d", database, "-Atc", query]
@@ -204,7 +204,7 @@ def test_other_numbers_of_rows_are_told_with_what_to_do(run: Run, empty: str, tm
 
 
 def test_a_restore_writes_nothing_into_the_back_up(run: Run, empty: str, tmp_path: Path) -> None:
-    """A change of what is in a directory, also one that was undone, changes the directory's time."""
+    """A change in a directory, also one that was undone, changes the directory's time."""
     kept = tmp_path / "kept"
     backup(kept)
     before = {path: path.stat().st_mtime_ns for path in (kept, *kept.rglob("*"))}

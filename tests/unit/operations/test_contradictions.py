@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(client: Client) -> tuple[str, float]:
-    """What the health page says of faults, and the metric of contradictions."""
+    """The health page's text about faults, and the metric of contradictions."""
     cache.clear()
     number = re.search(r"(?m)^perfweb_contradictions (\S+)", client.get("/metrics").content.decode())
     assert number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What machines are told about the service."""
+"""Health and metrics of the service for machines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_without_redis_it_still_answers_and_names_no_host(client: Client, caplog
 
 
 def test_a_connection_that_is_no_more_is_no_error_of_ours(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Psycopg calls that an InterfaceError or an OperationalError, as it notices it."""
+    """psycopg raises an InterfaceError or an OperationalError for it, depending on when it notices."""
     with connection.cursor():
         assert connection.connection is not None
     connection.connection.close()

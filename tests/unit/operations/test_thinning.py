@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Old raw outputs go, for a note; samples, verdicts and what explains them stay."""
+"""Old raw outputs are replaced by a note; samples, verdicts and their explanations stay."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Program(ThreadingHTTPServer):
-    """Takes what is posted and answers with a status."""
+    """Accepts POSTs and responds with a status."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

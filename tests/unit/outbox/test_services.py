@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nothing that was posted is lost, and nothing is said twice."""
+"""No letter is lost, and none is sent twice."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ trouble: list[Exception] = []
 
 
 def listen(letter: Letter) -> str:
-    """The other side: it hears, or has what trouble it has."""
+    """The recipient: it accepts letters, or fails as configured."""
     if trouble:
         raise trouble[0]
     heard.append(letter.content)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Conditions and ranges of downloads, as RFC 9110 has them."""
+"""Conditions and ranges of downloads, by RFC 9110."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Histograms of how long connections took: read as tcpconnect prints them, and drawn on the page of a comparison."""
+"""Histograms of the durations of connections: parsed from tcpconnect's output, and drawn on the page of a
+comparison.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Badges and graphs for other sites: they say the verdict, load nothing, and can be cached."""
+"""Badges and graphs for other sites: they show the verdict, load nothing, and can be cached."""
 
 from __future__ import annotations
 

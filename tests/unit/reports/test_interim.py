@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Throughput within samples: drawn on the page of a run, and taken away as a table, in run.json and by the API."""
+"""Throughput within samples: drawn on the page of a run, and downloaded as a table, in run.json and by the API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ TOLD = [[1.0, 4e9], [2.0, 1e9], [3.0, 5e9]]
 
 @pytest.fixture
 def run() -> Run:
-    """Of five samples on each of two boots the first is warm-up and the last told nothing; one more is void."""
+    """Of five samples on each of two boots the first is warm-up and the last has no interim reports; one more is
+    void.
+    """
     made = create_run(tests=[TEST], boots=1, samples=4, discard=1)
     Measurement.objects.update(interim=[TOLD] * 4 + [[]])
     make_void(Measurement.objects.order_by("pk")[0], 2, "steal: 9 %")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profiles of locks: read as stacks print them, and laid side by side."""
+"""Profiles of locks: parsed from stacks' output, and compared side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMBERS = st.integers(0, 10**15)
 
 
 def line(max_: int, total: int, wait: int, count: int, contested: int, place: str) -> str:
-    """A line as stack/kern/lock_prof.c prints it."""
+    """A line in the format of stack/kern/lock_prof.c."""
     return f"{max_:6} {0:8} {total:12} {wait:12} {count:11} {0:5} {0:8} {0:8} {contested:10} {place}\n"
 
 

@@ -195,7 +195,7 @@ def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs)
-    with django_assert_num_queries(20 if runs > 1 else 19):  # one more where hosts have changed
+    with django_assert_num_queries(20 if runs > 1 else 19):  # one more if hosts have changed
         client.get("/testbeds/demo/")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the pages say, to a reader without JavaScript."""
+"""The content of the pages for a reader without JavaScript."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page(client: Client, address: str) -> str:
 
 
 def text_of(html: str) -> str:
-    """Return what a text browser shows, roughly: no scripts, no tags, white space collapsed."""
+    """Return roughly the text of a text browser: no scripts, no tags, white space collapsed."""
     html = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
     html = re.sub(r'<span role="tooltip".*?</span>', "", html)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
@@ -352,7 +352,7 @@ def test_very_many_tests_are_told_in_brief(client: Client, run: Run, monkeypatch
         assert client.get(address + picture).headers["Content-Type"] == "image/svg+xml"
     assert re.findall(r'<img src="([^"]+)"', made)
     summarise([run.pk])
-    assert page(client, address) == made  # what was kept says what the samples say
+    assert page(client, address) == made  # the stored summaries equal the samples
     Sample.objects.filter(measurement__boot__run=run).delete()
     assert page(client, address) == made
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Published figures beside a run's own."""
+"""Published results compared with a run's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANS = Path("perfweb/runs/plans")
 
 
 def _repeat(gain: float, noise: float = 0.005, tests: list[str] | None = None) -> Run:
-    """A run of dispatch-2005, whose baseline is deferred and not queue: only `direct` is looked for."""
+    """A run of dispatch-2005, whose baseline is deferred and not queue: only `direct` is compared."""
     run = create_run(tests=tests or [TEST], gain=gain, noise=noise, boots=5)
     run.plan = create_plan("name: dispatch-2005", name="dispatch-2005")
     run.save()
@@ -89,8 +89,8 @@ PROFILE = """\
 
 
 def _profiled(boots: int, scatter: int, busy: int = 1) -> Run:
-    """A run of unix-2006 whose sockets are contended less with finer locks, and whose descriptor table more; in every
-    other boot so many times as many attempts failed.
+    """A run of unix-2006 whose sockets have less contention with finer locks, and whose descriptor table more; in every
+    other boot the number of failed attempts is multiplied.
     """
     run = create_run(tests=["unix.mysql.8/host-host/ipv4"], boots=boots)
     run.plan = create_plan("name: unix-2006", name="unix-2006")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Downloads carry everything, and ministat run on them says what the comparison says."""
+"""Downloads have all data, and ministat run on them agrees with the comparison."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_archive_holds_everything_and_its_sums_are_right(client: Client, run
 
 
 class MinistatTexts(HTMLParser):
-    """Collects what stands in the <pre class="ministat"> elements of a page."""
+    """Collects the <pre class="ministat"> elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ def test_the_page_agrees_with_ministat_on_the_downloaded_files(client: Client, t
 
 
 def test_the_verdicts_of_the_page_come_out_of_the_downloaded_samples(client: Client, tmp_path: Path) -> None:
-    """A gain between equivalent and faster; a place in the order with two boots; all numbers to the last digit."""
+    """A gain between equivalent and faster; a position with two boots; all numbers to the last digit."""
     run = create_run(boots=4, samples=20, gain=1.012, noise=0.01, seed=3)
     run.boots.filter(position=2).update(attempt=2, position=1)
     table = tmp_path / "samples.csv"
@@ -283,7 +283,7 @@ def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) ->
 
 
 def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: Path) -> None:
-    """A revision and a test may have any name; in an archive they lead nowhere else and stay apart."""
+    """A revision and a test may have any name; in an archive they stay inside and distinct."""
     Measurement.objects.filter(test=DEMO_TESTS[0]).update(test="../../etc/passwd")
     Measurement.objects.filter(test=DEMO_TESTS[2]).update(test="-rf /etc/passwd")
     Measurement.objects.filter(test=DEMO_TESTS[3]).update(test="rf+/etc/passwd")

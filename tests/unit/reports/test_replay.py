@@ -97,7 +97,7 @@ def test_a_bundle_says_again_what_its_run_said(bundle: Path, run: Run) -> None:
     ],
 )
 def test_any_run_can_be_replayed(client: Client, tmp_path: Path, make: Callable[[], Run]) -> None:
-    """Several variants; too few samples; nothing measured at all; boots that count nowhere; doubts."""
+    """Several variants; too few samples; no measurements; boots that do not count; doubts."""
     run = make()
     if not run.variants.exists():
         run.variants.create(name="alone", position=0, target="linux")
@@ -106,7 +106,7 @@ def test_any_run_can_be_replayed(client: Client, tmp_path: Path, make: Callable[
 
 
 def test_another_checkout_without_a_database_comes_to_the_same(bundle: Path, tmp_path: Path) -> None:
-    """A copy of the program, as a process of its own, that has no database to ask."""
+    """A copy of the program, as a separate process without a database."""
     checkout = tmp_path / "checkout"
     for part in ("perfweb", "playbooks"):
         shutil.copytree(ROOT / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -296,7 +296,7 @@ def test_values_are_finite_numbers(bundle: Path, tmp_path: Path, value: str) -> 
 
 
 def outcome(path: Path) -> Bundle | None:
-    """What is read, None for a refusal; any other exception fails the test."""
+    """The parsed content, None for a refusal; any other exception fails the test."""
     try:
         read = read_bundle(path)
         differences(read, analyse(read))
@@ -306,7 +306,7 @@ def outcome(path: Path) -> Bundle | None:
 
 
 def test_no_damage_is_taken_for_a_bundle(bundle: Path, tmp_path: Path) -> None:
-    """Bytes overwritten, cut out, put in twice or cut off anywhere: refused, or as good as untouched."""
+    """Bytes overwritten, cut out, inserted twice or cut off anywhere: refused, or equal to the original."""
     whole, path = bundle.read_bytes(), tmp_path / "damaged.tar"
     untouched = read_bundle(bundle)
     places = st.integers(0, len(whole) - 1)
@@ -331,7 +331,7 @@ scalars: st.SearchStrategy[Any] = (
 
 
 def test_no_content_breaks_the_reader(bundle: Path, tmp_path: Path) -> None:
-    """Documents with something else at any place, in an archive whose hashes are right."""
+    """Documents with other values at any place, in an archive with right hashes."""
     members, path = contents(bundle), tmp_path / "odd.tar"
     small = {name: members[name] for name in ("bundle.json", "plan.yaml", "samples.csv", "verdicts.json")}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the boots of a sentinel say on pages, and that they count nowhere else."""
+"""The boots of a sentinel on pages, and their absence from all other results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Comparisons of whatever sides, and the counters beside them."""
+"""Comparisons of any sides, and the counters beside them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_stayed_as_it_was_when_the_boot_came_up_is_a_setting_and_no_counter
         AT_END: [["machine.cpus: 1\nnet.isr.queued: 7\n"] * 2, ["machine.cpus: 2\nnet.isr.queued: 9\n"]],
     }
     assert [(row.name, row.means) for row in counter_rows(told)] == [("net.isr.queued", [7, 9])]
-    told[AT_START] = [[], []]  # nobody told how it was
+    told[AT_START] = [[], []]  # without known facts
     assert [row.name for row in counter_rows(told)] == ["machine.cpus", "net.isr.queued"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Results of the simulated machine say so wherever they are read, and never stand beside measured ones."""
+"""Results of the simulated machine are marked everywhere, and are never combined with measured ones."""
 
 import importlib
 from pathlib import Path
@@ -26,7 +26,7 @@ TEST = "simulated.tcp.2/host-host/ipv4"
 
 
 def simulated_run(gain: float = 1.08, noise: float = 0) -> Run:
-    """A run of four seeds; with `noise` its seeds differ, and both variants are the same where `gain` is 1."""
+    """A run of four seeds; with `noise` its seeds differ, and both variants are the same if `gain` is 1."""
     run = create_run(tests=[TEST], boots=4, noise=0, gain=gain)
     run.testbed = create_testbed("sim", simulated=True)
     run.save()

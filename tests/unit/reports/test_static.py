@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that are served to browsers."""
+"""Static files for browsers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pictures of figures: well-formed, complete, and inert."""
+"""Images of figures: well-formed, complete, and inert."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ numbers = st.floats(-1e12, 1e12)
 
 
 def parsed(text: str) -> ElementTree.Element:
-    """The picture as a tree; a parser error fails the test."""
+    """The image as a tree; a parser error fails the test."""
     return ElementTree.fromstring(text)  # noqa: S314 (our own output)
 
 
@@ -66,7 +66,7 @@ def test_series_have_markers_of_their_own() -> None:
 
 
 def test_a_dense_line_keeps_its_points_and_has_fewer_markers() -> None:
-    """Thousands of markers run into one another, and a browser takes half a second for them."""
+    """Thousands of markers would overlap, and a browser takes half a second for them."""
 
     def drawn(points: int) -> tuple[int, int]:
         trace = {**series_look(0, "deferred"), "type": "scatter", "mode": "lines+markers"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tables as CSV, JSON and Parquet say the same, always in the same bytes, and without having all rows in memory."""
+"""Tables as CSV, JSON and Parquet have the same data, always in the same bytes, and without all rows in memory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def from_csv(row: dict[str, str]) -> tuple[object, ...]:
 @given(st.lists(rows, max_size=8))
 def test_every_format_has_every_cell(found: list[tuple[Any, ...]]) -> None:
     table = csv.DictReader(io.StringIO(written("csv", found).decode(), newline=""))
-    # CSV has no way to tell an empty text from none.
+    # CSV cannot distinguish an empty text from none.
     assert [from_csv(row) for row in table] == [(row[0] or "", *row[1:]) for row in found]
     times_as_text = [(*row[:4], row[4].isoformat() if row[4] else None) for row in found]
     assert [tuple(row.values()) for row in json.loads(written("json", found))] == times_as_text
@@ -83,7 +83,7 @@ def test_guarded_texts_can_be_told_apart(text: str) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_does_not_grow_with_the_number_of_rows(form: str) -> None:
-    """None of a hundred and fifty thousand rows is read long before it is written."""
+    """None of the 150 000 rows is read long before it is written."""
     total, read = 150_000, 0
 
     def many() -> Iterator[Row]:

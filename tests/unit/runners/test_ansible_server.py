@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plays of the Ansible server, on this host and without connections: what ansible-playbook does, and how it ends."""
+"""Plays of the Ansible server, on this host and without connections: the same results and ends as ansible-playbook."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ansible(home: Path) -> Iterator[AnsibleServer]:
 
 
 def start(ansible: AnsibleServer, directory: Path, command: str, *, word: str = "") -> subprocess.Popen[str]:
-    """ansible-playbook under way, in `directory`."""
+    """A running ansible-playbook, in `directory`."""
     (directory / "play.yml").write_text(PLAY.format(command=command), encoding="utf-8")
     argv = ansible.command(["ansible-playbook", "-i", "localhost,", "-c", "local", "play.yml"])
     pipe = subprocess.PIPE
@@ -51,7 +51,7 @@ def start(ansible: AnsibleServer, directory: Path, command: str, *, word: str = 
 
 
 def running(directory: Path) -> processes.Process | None:
-    """The process that the play's command told of itself, if it runs."""
+    """The process that the play's command reported, if it runs."""
     word = (directory / "pid").read_text(encoding="ascii") if (directory / "pid").exists() else ""
     return processes.identify(int(word)) if word.strip() else None
 
@@ -93,7 +93,7 @@ def test_what_a_play_has_packed_stays_for_the_next(ansible: AnsibleServer, home:
 
 
 def imported_from(archive: Path) -> str:
-    """The file in the archive from which this host's Python takes the module that is there."""
+    """The file in the archive from which this host's Python loads the module."""
     program = f"import sys; sys.path.insert(0, {str(archive)!r}); import packed; print(packed.__file__)"
     done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True, text=True, check=True)
     return done.stdout.strip().removeprefix(f"{archive}/")

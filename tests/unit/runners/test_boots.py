@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A boot must have the tunables that were asked for."""
+"""A boot must have the configured tunables."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What goes by the time of day survives a clock that is put back."""
+"""Code that uses the time of day survives a clock that is put back."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def test_clock_that_is_not_set_renews_nothing() -> None:
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
 def test_step_of_the_clock_renews_each_lease(step: timedelta) -> None:
-    """What was seen before a step is as far from now as the step is long."""
+    """After a step, earlier times are as far from now as the step is long."""
     detector = StepDetector()
     services.acquire(create_testbed(), "run 1")
     detector.check()

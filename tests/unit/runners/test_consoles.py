@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a console said during a boot."""
+"""The output of a console during a boot."""
 
 from __future__ import annotations
 

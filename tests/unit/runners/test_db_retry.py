@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting for a database: long enough, but not for ever, and not for errors of our own."""
+"""Waiting for a database: long enough, but not for ever, and not for errors of the service's own."""
 
 import pytest
 from django.db import IntegrityError, OperationalError, connections
@@ -10,7 +10,7 @@ from runners.db_retry import DatabaseGoneError, retry_db
 
 @pytest.fixture(autouse=True)
 def _no_connection() -> None:
-    """None that tests of the database left open: it would be looked at, which is not allowed here."""
+    """Close the connections that database tests left open, because checking them is not allowed here."""
     connections.close_all()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each validity gate fires above its limit, says what it saw, and is described where people read of it."""
+"""Each validity gate fires above its limit, has its measured value in the message, and is documented."""
 
 from __future__ import annotations
 

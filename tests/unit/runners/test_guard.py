@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the guard of a host lets through, of modules, of their parameters, and of bytes that are no module."""
+"""The filter of a host's guard: modules, their parameters, and bytes that are no module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ESCAPES = (
     "kernel.x", "left.net.//.//.tmp.x", "right.net.//.x", "net.ipv4.conf.mgmt0.rp_filter", "net.ipv6.neigh.mgmt0.x",
     "net.ipv4.tcp_fastopen_key", "net.ipv6.conf.all.stable_secret", "net.ipv4.route.flush", "net." + "a." * 20 + "b",
 )  # fmt: skip
-"""Names that are no sysctl of a plan: they lead to another file, to another interface, to a secret or to an order."""
+"""Names that are no sysctl of a plan: they lead to another file, to another interface, to a secret or to an action."""
 LINK = {"interface": "data0", "address": "10.77.1.2/24", "address6": "fd00::2/64"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A run does not fail for what its testbed lacks: it goes back into the queue, and the testbed into quarantine."""
+"""An unfit testbed does not fail a run: the run is queued again, and the testbed goes into quarantine."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The threads and callbacks beside a run: an exception in them neither ends them nor is lost."""
+"""The threads and callbacks of a run: an exception in them neither ends them nor is lost."""
 
 import threading
 from datetime import timedelta
@@ -28,7 +28,7 @@ def run(transactional_db: None) -> Run:
 
 @pytest.mark.parametrize("error", [RecursionError("planted"), KeyError("planted"), OSError("planted")])
 def test_heartbeat_goes_on_after_any_exception(run: Run, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it the lease expires and recovery restores the testbed under the run."""
+    """Without it the lease expires and recovery restores the testbed during the run."""
     true, raised, renewed = lab.renew, threading.Event(), threading.Event()
 
     def renew(lease_id: int) -> Lease | None:
@@ -68,7 +68,7 @@ def test_heartbeat_goes_on_when_its_connection_is_cut(run: Run, monkeypatch: pyt
 
 @pytest.mark.parametrize("line", [b"no JSON\n", b"[" * 5000 + b"\n", b"\xff\xfe\n", b"1" * 5000 + b"\n"])
 def test_line_of_a_play_that_cannot_be_read_is_kept_for_its_end(tmp_path: Path, line: bytes) -> None:
-    """ansible-runner calls `must_be_killed`; an exception in there would leave the play alone with the hosts."""
+    """ansible-runner calls `must_be_killed`; an exception in it would abandon the play on the hosts."""
     journal = tmp_path / "told"
     told: list[object] = []
     listener = Listener(report=told.append, journal=journal)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ctrl-C ends a program quietly, whatever its parent ignores and wherever the signal arrives."""
+"""Ctrl-C ends a program without a traceback, whatever its parent ignores and whenever the signal arrives."""
 
 from __future__ import annotations
 

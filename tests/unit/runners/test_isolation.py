@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An exception of one boot, run, or testbed reaches no other."""
+"""An exception of one boot, run, or testbed affects no other."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ ERRORS = [RecursionError, MemoryError, KeyError, UnicodeError, OverflowError, As
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """Three runs under way on testbeds of their own, whose worker died in the middle of a boot."""
+    """Three active runs on separate testbeds, whose worker died in the middle of a boot."""
     monkeypatch.setattr(Plays, "restore", lambda _: None)
     begun = []
     for name in ("first", "bad", "last"):
@@ -100,7 +100,7 @@ def test_run_ends_although_its_samples_cannot_be_summarised(runs: list[Run], mon
 
 
 class Host:
-    """Plays of one boot; `raised` is what the host's answer makes of this program."""
+    """Plays of one boot; `raised` is the exception that the host's response causes."""
 
     def __init__(self, raised: BaseException | None, *, stops: bool = True) -> None:
         self.raised, self.stops, self.stopped = raised, stops, 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""100 000 calls of modules, most of them hostile, at the guard and at a jail of files: nothing outside is reached.
+"""100 000 calls of modules, most of them hostile, to the guard and to a jail of files: nothing outside is reached.
 
-What the guard lets through is used as the modules use it, on a tree that stands for the host's and that has symbolic
-links to a directory outside.  That directory has the same content, inodes and times afterwards, and no value that was
-read has what is in it.  All of it takes less than a minute on a slow CPU, so it is part of every run of the tests.
+Calls that the guard accepts are used as the modules use them, on a tree that represents the host's and has symbolic
+links to a directory outside. That directory has the same content, inodes and times afterwards, and no value that was
+read has its content. All of it takes less than a minute on a slow CPU, so it is part of every run of the tests.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ CANARY = "what lies outside"
 
 @dataclass(frozen=True)
 class Jail:
-    """Where a host's files stand in the tests, and what is outside."""
+    """The place of a host's files in the tests, and of the files outside."""
 
     top: Path
     outside: Path
     policy: Policy
 
     def untouched(self) -> dict[str, Any]:
-        """What is outside, and which names there are beside the jail's own."""
+        """The files outside, and the names beside the jail's own."""
         found: dict[str, Any] = {"beside": sorted(path.name for path in self.top.iterdir())}
         for path in sorted(self.outside.rglob("*")):
             about = path.lstat()
@@ -77,13 +77,13 @@ def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jail]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linux, "SYSCTLS", system)
         patch.setattr(linux, "DEVICES", devices)
-        # A write that a crash of the host cannot undo takes a disk's time, and there are thousands.
+        # A synced write takes a disk's time, and there are thousands.
         patch.setattr(os, "fsync", lambda _descriptor: None)
         yield Jail(top, outside, policy)
 
 
 def use(jail: Jail, call: Call) -> Iterator[str]:
-    """Does with the files of a call what its module does; what was read."""
+    """Use the files of a call as its module does; return what was read."""
     values = call.parameters
     parameters.require_no_links(values)
     if call.module == "linux_knobs":
@@ -104,10 +104,10 @@ def use(jail: Jail, call: Call) -> Iterator[str]:
 
 
 def set_knobs(values: dict[str, Any]) -> Iterator[str]:
-    """As the module linux_knobs: what was before is read and kept, then each is set."""
+    """As the module linux_knobs: the old values are read and stored, then each is set."""
     for name, bare in linux.own(values.get("knobs", {}), values.get("roles", [])).items():
         for setting in linux.settings_of(bare, values.get("links", [])):
-            if isinstance(setting, linux.Offload | linux.Qdisc):  # set by ethtool(8) and tc(8), which see no path
+            if isinstance(setting, linux.Offload | linux.Qdisc):  # set by ethtool(8) and tc(8), which use no path
                 continue
             yield setting.read()
             if not isinstance(setting, linux.Mtu):  # set by ip(8)

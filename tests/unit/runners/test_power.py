@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Switching machines: by ipmitool and a simulated BMC (ipmi_sim), by a service of Redfish's shape, and by a command."""
+"""Switching machines: by ipmitool and a simulated BMC (ipmi_sim), by a Redfish service, and by a command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESET = f"{SYSTEMS}/1/Actions/ComputerSystem.Reset"
 
 
 class Machine:
-    """What looks like an SSH server; each time `off` is called it greets nobody once, which is a machine that boots."""
+    """An imitation of an SSH server; after `off` it sends no greeting once, like a machine that boots."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -70,7 +70,7 @@ def switch(machine: Machine, kind: str, *words: object) -> int:
 
 
 class Bmc(ThreadingHTTPServer):
-    """A service as DSP0266 describes it, of a few systems."""
+    """A service as in DSP0266, with a few systems."""
 
     def __init__(self, certificate: Path, key: Path, machine: Machine) -> None:
         super().__init__(("127.0.0.1", 0), Resources)
@@ -85,14 +85,14 @@ class Bmc(ThreadingHTTPServer):
         self.sent = 0
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that does not trust us hangs up."""
+        """A client that does not trust the certificate closes the connection."""
 
 
 class Resources(BaseHTTPRequestHandler):
     server: Bmc
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """The log is not needed."""
 
     def answer(self, status: int, body: object = None) -> None:
         content = b"" if body is None else json.dumps(body).encode()
@@ -102,7 +102,7 @@ class Resources(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def reply(self, content: bytes) -> None:
-        """Bytes instead of an answer; without end if there are none."""
+        """Bytes instead of a response; without end if there are none."""
         self.send_response(200)
         self.end_headers()
         with suppress(OSError):  # the client closes the connection
@@ -271,7 +271,7 @@ mc_enable 0x20
 
 @contextmanager
 def ipmi_sim(folder: Path) -> Iterator[int]:
-    """A BMC at a port of UDP, whose machine is a file `power` with 0 or 1; `said` has what it was told."""
+    """A BMC at a UDP port, whose machine is a file `power` with 0 or 1; `said` has the commands that it received."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -305,7 +305,7 @@ def test_ipmi_cycles_a_machine_that_is_on_and_switches_one_on_that_is_off(
         assert switch(machine, "ipmi", *by_ipmi) == 0
         assert said.read_text() == "set power 1\n"
         assert "Up/On" in capsys.readouterr().out
-        machine.lies_dead = True  # it is the BMC that is asked, and not the machine
+        machine.lies_dead = True  # the BMC is queried, and not the machine
         assert switch(machine, "ipmi", *by_ipmi, "--up", 0) == 1
         why = "127.0.0.1 was switched off and on, but no SSH server answers"
         assert why in capsys.readouterr().err

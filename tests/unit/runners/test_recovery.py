@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A testbed that cannot be restored measures nothing until it is, or until somebody frees it."""
+"""A testbed that cannot be restored takes no runs until it is, or until an operator frees it."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A run on a testbed whose inventory was removed: nobody can log in any more."""
+    """A run on a testbed whose inventory was removed, so that no login works any more."""
     testbed = create_testbed()
     testbed.inventory = str(tmp_path / "removed.yml")
     testbed.save()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A run that stops when it is decided, on a made-up lab: what it measures, what it spares, and what it says."""
+"""A run that stops when it is decided, on a simulated lab: its measurements, its savings, and its messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RR, UDP, CONNECT = "tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4", "tcpconnect
 
 
 class Lab:
-    """Delivers samples without measuring: `gains` are those of direct by test, None where it fails."""
+    """Delivers samples without measuring: `gains` are those of direct by test, None if it fails."""
 
     def __init__(self, gains: dict[str, float | None], scatter: float = 0.005) -> None:
         self.gains = gains
@@ -65,7 +65,7 @@ class Lab:
 
 @pytest.fixture
 def measure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Run, list[str]]]:
-    """Has a run measured on a made-up lab; returns it with what it says."""
+    """Measure a run on a simulated lab; return it with its messages."""
 
     def go(lab: Lab, text: str = PLAN, run: Run | None = None) -> tuple[Run, list[str]]:
         monkeypatch.setattr(execute, "run_boot", lab.run_boot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a worker does with a message of a run that it need not do, or cannot."""
+"""A worker's handling of a message about a run that it need not execute, or cannot."""
 
 import pytest
 
@@ -22,7 +22,7 @@ NAMED = {
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The runs that workers are told of."""
+    """The runs of which workers were notified."""
     told: list[Run] = []
     monkeypatch.setattr(services, "enqueue", told.append)
     return told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Void samples are taken again, so many as are allowed, and neither warm-up nor what failed is void."""
+"""Void samples are repeated, up to a limit, and neither warm-up nor failed samples are void."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CALM, STOLEN, FAILED = "calm", "stolen", "failed"
 
 
 def output(how: str) -> dict[str, Any]:
-    """A sample; one that failed was disturbed, too."""
+    """A sample; a failed one was disturbed, too."""
     return {"rc": int(how == FAILED), "timed_out": False, "gauges": {"steal": 0.0 if how == CALM else 0.5}}
 
 
 def take(taking: Taking, fates: list[str]) -> list[bool]:
-    """Takes what is wanted, as fate has it, and calm ones when fate is used up; returns of each whether it is void."""
+    """Take the wanted samples, disturbed as listed, and calm ones after the list; return whether each is void."""
     voids: list[bool] = []
     while taking.left:
         fate = fates[len(voids)] if len(voids) < len(fates) else CALM

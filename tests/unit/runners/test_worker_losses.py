@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A run that loses its worker goes on by itself, but not for ever with what costs it one worker after the other."""
+"""A run that loses its worker continues by itself, but not at a step that costs one worker after the other."""
 
 from datetime import timedelta
 
@@ -33,14 +33,14 @@ gates: off
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A queued run on a testbed that can always be restored; there are no hosts behind it."""
+    """A queued run on a testbed that can always be restored, because there are no hosts behind it."""
     monkeypatch.setattr(Plays, "restore", lambda _: None)
     create_testbed("bench")
     return services.submit(PLAN, "bench", seed=1)
 
 
 def die(run: Run) -> None:
-    """The worker gives no more signs of life, and beat finds out."""
+    """The worker's heartbeat stops, and beat notices."""
     Lease.objects.filter(released=None).update(expires=timezone.now() - timedelta(seconds=1))
     recovery.recover()
     run.refresh_from_db()
@@ -48,7 +48,7 @@ def die(run: Run) -> None:
 
 
 def boot(run: Run, position: int) -> Boot:
-    """The worker starts a boot, of whatever is planned there."""
+    """The worker starts a boot, at any position."""
     planned = plan_boots(read_plan(PLAN), run.seed)[position]
     return record.boot_started(run, run.variants.get(name=planned.variant), planned)
 

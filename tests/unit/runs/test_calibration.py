@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs that measured the same twice tell about their testbed, and plans with a budget use it."""
+"""A/A runs calibrate their testbed, and plans with a budget use it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_noise_is_split_into_boots_and_samples_and_false_alarms_are_counted() ->
     assert (row.test, row.boots, row.samples) == (TESTS[0], 16, 64)
     assert row.boot_deviation == pytest.approx(3.0, rel=0.5)
     assert row.sample_deviation == pytest.approx(0.5, rel=0.3)
-    assert row.boot_seconds == pytest.approx(10)  # 15 s, five of which a measurement of a second's samples took
+    assert row.boot_seconds == pytest.approx(10)  # 15 s, five of which a measurement with samples of one second took
     assert (row.comparisons, row.disjoint, row.blocks) == (4 * 16, 1, 5)
     assert row.alarms["all samples, Welch"]["share"] > row.alarms[VERDICT]["share"]
 

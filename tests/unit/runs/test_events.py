@@ -53,7 +53,7 @@ def test_without_redis_nothing_fails(settings: Settings) -> None:
 
 @pytest.fixture
 async def client() -> AsyncIterator[AsyncClient]:
-    """Closes the connections of the thread in which the views use the database, so that it can be removed."""
+    """Close the connections of the thread in which the views use the database, so that it can be removed."""
     yield AsyncClient()
     await sync_to_async(connections.close_all)()
 
@@ -169,7 +169,7 @@ async def first_events(address: str, number: int) -> tuple[asyncio.StreamReader,
 
 
 def readers() -> int:
-    """How many connections Redis has that wait for events."""
+    """The number of Redis connections that wait for events."""
     return sum(one["cmd"] == "xread" for one in redisclient.client().client_list())
 
 
@@ -187,7 +187,7 @@ def test_all_viewers_of_a_run_share_one_reader(asgi_server: str) -> None:
             assert b'"fraction": 0.5' in await reader.readuntil(b'"fraction": 0.5')
         for _, writer in streams:
             writer.transport.abort()
-        while await asyncio.to_thread(readers):  # until the server has seen that they are gone
+        while await asyncio.to_thread(readers):  # until the server has noticed that they are gone
             await asyncio.sleep(0.05)
 
     asyncio.run(asyncio.wait_for(view(), 120))

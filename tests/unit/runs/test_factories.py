@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The made-up run obeys what the real ones promise."""
+"""The generated run keeps the invariants of real ones."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The check of the whole database finds each contradiction, and none where there is none."""
+"""The check of the whole database finds each contradiction, and no false ones."""
 
 from collections.abc import Callable
 from datetime import timedelta

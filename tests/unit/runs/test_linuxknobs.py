@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Knobs of the Linux kernel in a plan: what is taken as it was written, and what is refused with what to do."""
+"""Knobs of the Linux kernel in a plan: values are kept as written, and refusals show what to do."""
 
 import pytest
 
@@ -103,7 +103,7 @@ def test_what_is_refused(knob: str, value: str, advice: str) -> None:
 
 @pytest.mark.parametrize("target", ["stack", "sim"])
 def test_no_other_target_has_a_command_line(target: str) -> None:
-    """A name of the same form as a tunable of the stack: the host would be booted with it."""
+    """A name with the form of a tunable of the stack: the host would be booted with it."""
     test = "tcp.rr/host-host/ipv4" if target == "stack" else "simulated.tcp.1/host-host/ipv4"
     text = PLAN.format(knob="boot.command_line", value="mitigations=off").replace("linux", target)
     with pytest.raises(PlanError, match=r"boot\.command_line, which is a knob of target linux"):

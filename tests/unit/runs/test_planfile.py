@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plans are read, or rejected with the place and the cure."""
+"""Plans are read, or rejected with the position and the correction."""
 
 import contextlib
 from dataclasses import replace
@@ -189,7 +189,7 @@ def test_layouts_are_built_for_every_stack_and_booted_in_turn() -> None:
 
 
 def test_scalars_are_the_text_that_was_written() -> None:
-    """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets what stands in the plan."""
+    """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets the text of the plan."""
     plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10, a.d: from=10.9.0.2 len=46"))
     given = {"net.isr.dispatch": "deferred", "a.b": "on", "a.c": "0x10", "a.d": "from=10.9.0.2 len=46"}
     assert plan.variants[0].tunables == given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose turn it is: priority, then the least machine time, then age.  And when it will be."""
+"""The order of the queue: priority, then the min testbed time, then age; and the estimated starts."""
 
 from datetime import timedelta
 

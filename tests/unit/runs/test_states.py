@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The state machine: every legal transition leaves its trace, every illegal one leaves none."""
+"""The state machine: every legal transition is in the history, and no illegal one is."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from tests.factories import create_queued_run, create_testbed
 pytestmark = pytest.mark.django_db
 
 TRANSITIONS: dict[RunState, tuple[Callable[[int], Run], set[RunState]]] = {
-    # to: (function, states it may come from), written down apart from the table in states.py
+    # to: (function, possible states before), written independently of the table in states.py
     RunState.LEASED: (states.lease, {RunState.QUEUED}),
     RunState.PREPARING: (states.prepare, {RunState.LEASED}),
     RunState.BUILDING: (states.build, {RunState.PREPARING}),

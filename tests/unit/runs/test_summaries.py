@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Summaries say what the counted samples say."""
+"""Summaries equal the counted samples."""
 
 from __future__ import annotations
 

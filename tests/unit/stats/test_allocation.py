@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Boots and samples for the time that there is."""
+"""Boots and samples for a time budget."""
 
 from __future__ import annotations
 

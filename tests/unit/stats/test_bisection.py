@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bisection names the commit that made the change, as often as it says that it does."""
+"""Bisection names the commit that made the change, with the promised probability."""
 
 import math
 import random
@@ -16,7 +16,7 @@ ENOUGH = 0.95
 def pursued(
     count: int, culprit: int, size: float, error: float, rng: random.Random, skipped: set[int] | None = None
 ) -> tuple[Bisection, int]:
-    """Measures as it is told until that is enough; what came out, and after how many measurements."""
+    """Measure the proposed places until there is none; return the result, and the number of measurements."""
     seen = [Observation(count - 1, rng.gauss(size, error), error)]
     found = bisect(count, seen, skipped or ())
     while found.next is not None and found.probability < ENOUGH and len(seen) < 200:

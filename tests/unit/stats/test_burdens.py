@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How `./dev bench branch` finds burdens that cost what they are named, where code on the way has jumps."""
+"""How `./dev bench branch` finds burdens with their nominal cost, although code layout makes costs jump."""
 
 import statistics
 
@@ -10,7 +10,7 @@ from tests.stack.builds import ROOT
 
 
 def rates(turns: int) -> list[float]:
-    """A percent for 25 turns, a jump at 290, and one seed of eight that goes its own way at 300."""
+    """A percent for 25 iterations, a jump at 290, and one seed of eight that differs from 300 on."""
     percent = -turns / 25 - (0.3 if turns >= 290 else 0)
     return [5000 * (1 + percent / 100) - (50 if seed == 0 and 298 <= turns <= 302 else 0) for seed in range(8)]
 

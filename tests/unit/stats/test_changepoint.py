@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Change points of made-up series, whose truth is known, and of a real one."""
+"""Change points of generated series, whose truth is known, and of a real one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FREEBSD = Path(__file__).parents[1] / "imports" / "data" / "freebsd-head-2015-fo
 
 
 def series(*levels: tuple[int, float], deviation: float, seed: int = 1) -> np.ndarray:
-    """So many points at each level, with normal noise."""
+    """That many points at each level, with normal noise."""
     random = np.random.default_rng(seed)
     return np.concatenate([level + deviation * random.normal(size=count) for count, level in levels])
 
@@ -123,7 +123,7 @@ def test_units_do_not_matter(seed: int, factor: float) -> None:
 
 
 def test_the_partition_is_the_best_of_all() -> None:
-    """Against trying every place, which takes a thousand times as long."""
+    """Compared with trying every place, which takes a thousand times as long."""
     for seed in range(20):
         values = series((30, 100), (15, 103), (40, 101), deviation=1, seed=seed)
         places = partition(values, 1.0)

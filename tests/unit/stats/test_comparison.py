@@ -131,7 +131,7 @@ def test_adjusted_p_values_are_those_of_scipy(p: list[float]) -> None:
 
 
 def test_a_baseline_far_below_the_scatter_of_the_other_side_still_has_a_percentage() -> None:
-    """The pooled deviation here is more than twice the baseline's mean, which its own samples know to 0.1 %."""
+    """The pooled deviation here is more than twice the baseline's mean, which its own samples determine to 0.1 %."""
     found = compare([0.1916, 0.1917, 0.1918], [22.0, 24.0, 23.0], "higher")
     assert found.verdict is Verdict.FASTER
     assert found.effect is not None
@@ -183,7 +183,7 @@ def test_no_percentage_is_ever_infinite(a: list[float], b: list[float]) -> None:
 
 
 def simulate(random: np.random.Generator, gain: float, boot_noise: float, boots: int, samples: int) -> Comparison:
-    """Compare two variants whose boots and samples scatter by so many percent of the mean, b `gain` times a."""
+    """Compare two variants whose boots and samples scatter by these percentages of the mean, b `gain` times a."""
     sides = [
         mean * (1 + boot_noise / 100 * random.normal(size=(boots, 1)) + random.normal(size=(boots, samples)) / 100)
         for mean in (1000, 1000 * gain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How `./dev bench tracking` counts: each alarm once, if dropped later, too, and the step only when it came."""
+"""How `./dev bench tracking` counts: each alarm once, even if it is withdrawn later, and the step only after it."""
 
 import math
 import subprocess

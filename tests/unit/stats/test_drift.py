@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a sentinel tells of the machine: nothing where nothing drifts, and what was planted."""
+"""The drift of a sentinel: none without drift, and the planted one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told(boots: Sequence[Watched], noise: Noise | None = None) -> Drift:
 
 @pytest.mark.parametrize(("count", "wrong"), [(5, 2), (6, 12), (7, 152)])
 def test_without_a_drift_the_interval_leaves_out_zero_as_seldom_as_it_says(count: int, wrong: int) -> None:
-    """In so many of all orders, by Kendall's distribution, whatever the numbers are: at most five of a hundred."""
+    """The share of all orders, by Kendall's distribution, whatever the numbers are: at most five of a hundred."""
     orders = list(itertools.permutations(0.01 * 1.7**place for place in range(count)))
     assert sum(told(at_levels(order)).proven for order in orders) == wrong
     assert wrong <= 0.05 * len(orders)
@@ -86,7 +86,7 @@ def test_a_step_is_judged_by_the_samples_of_boots_or_by_a_calibration() -> None:
 
 @pytest.mark.parametrize("noise", [None, Noise(boots=1.0, samples=2.0)])
 def test_noise_alone_makes_an_unexplained_step_in_five_of_a_hundred_runs(noise: Noise | None) -> None:
-    """The steps depend on each other, so that it is somewhat less."""
+    """The steps are correlated, so the share is a little smaller."""
     rng = np.random.default_rng(2)
     of_boots = 0.01 if noise else 0.0
     unsteady = 0

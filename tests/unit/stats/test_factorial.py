@@ -22,7 +22,7 @@ def test_the_effects_of_a_full_factorial_are_those_that_were_put_in() -> None:
         for s in settings
     ]
     effects = by_name(knob_effects(settings, values))
-    # A main effect is averaged over the other knob: half of the interaction is in it.
+    # A main effect is averaged over the other knob, so it includes half of the interaction.
     assert effects["a=1"].percent == pytest.approx(100 * (1.2 * math.sqrt(1.05) - 1), abs=0.2)
     assert effects["b=1"].percent == pytest.approx(100 * (0.9 * math.sqrt(1.05) - 1), abs=0.2)
     assert effects["a=1*b=1"].percent == pytest.approx(5, abs=0.3)
@@ -30,7 +30,9 @@ def test_the_effects_of_a_full_factorial_are_those_that_were_put_in() -> None:
 
 
 def test_the_filtration_rate_experiment() -> None:
-    """Montgomery, Design and Analysis of Experiments, example 6.2, a 2⁴ design: of logarithms the signs hold."""
+    """Montgomery, Design and Analysis of Experiments, example 6.2, a 2⁴ design: for logarithms the signs are the
+    same.
+    """
     rates = [45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96]
     settings = [{name: str(index >> place & 1) for place, name in enumerate("ABCD")} for index in range(16)]
     effects = by_name(knob_effects(settings, rates))
@@ -47,7 +49,7 @@ def test_no_effect_is_mostly_not_proven() -> None:
     rng = random.Random(2)
     settings = [{"a": a} for a in "01" for _ in range(6)]
     proven = sum(knob_effects(settings, [rng.gauss(100, 1) for _ in settings])[0].proven for _ in range(400))
-    assert 5 <= proven <= 40  # 5 % of 400, give or take
+    assert 5 <= proven <= 40  # 5 % of 400, approximately
 
 
 def test_what_the_variants_cannot_tell_apart_has_no_number() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""False alarms of rules, counted on boots that are alike."""
+"""False positives of rules, counted on A/A boots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfweb.stats.design.falsealarms import BLOCKS, RULES, VERDICT, Block, fals
 
 
 def blocks(count: int, boots: float, samples: float, *, drift: float = 0.0, seed: int = 1) -> list[Block]:
-    """Boots that scatter by so many percent, their two samples by so many, and drift by so many from block to block."""
+    """Boots and their two samples that scatter by these percentages, and drift from block to block."""
     random = np.random.default_rng(seed)
     level = 1000 * (1 + drift / 100 * np.arange(count)[:, None, None])
     scatter = boots * random.normal(size=(count, 2, 1)) + samples * random.normal(size=(count, 2, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Our ministat text against the real program, byte for byte."""
+"""The ministat text compared with the real program, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts on recorded boots: what is the same is seldom told apart, and what differs is found."""
+"""Verdicts on recorded boots: few false positives, and real differences are found."""
 
 from __future__ import annotations
 

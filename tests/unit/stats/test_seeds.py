@@ -27,7 +27,7 @@ def test_sides_that_agree_seed_by_seed_are_identical(side: dict[int, list[float]
 
 
 def test_seeds_scatter_and_their_ratios_do_not() -> None:
-    """Without the pairs three boots that scatter like these say nothing about 10 %."""
+    """Without the pairs three boots with this scatter cannot detect 10 %."""
     base, patch = SCATTERED, scaled(1.1)
     assert compare_boots(list(base.values()), list(patch.values()), "higher").verdict is Verdict.NOT_ENOUGH_DATA
     found = compare_seeds(base, patch, "higher")

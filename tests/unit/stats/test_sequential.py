@@ -48,7 +48,9 @@ def test_the_bound_is_where_the_mixed_likelihood_ratio_exceeds_one_in_alpha(n_a:
 
 
 def test_the_truth_lies_in_all_intervals_as_often_as_promised() -> None:
-    """2000 experiments without a change, looked at after each of 40 pairs of boots: fixed intervals do not hold."""
+    """2000 experiments without a change, checked after each of 40 pairs of boots: fixed intervals are wrong too
+    often.
+    """
     random = np.random.default_rng(1939)
     a, b = random.normal(size=(2, 2000, 40))
     ever = {"sequence": np.zeros(2000, bool), "fixed": np.zeros(2000, bool)}
@@ -70,7 +72,7 @@ SCATTERS: dict[str, Callable[[np.random.Generator], float]] = {
 
 @pytest.mark.parametrize("scatter", SCATTERS.values(), ids=SCATTERS)
 def test_boots_of_one_variant_are_seldom_told_apart(scatter: Callable[[np.random.Generator], float]) -> None:
-    """200 experiments of 20 pairs, looked at after each pair; the margin is too small for equivalence."""
+    """200 experiments of 20 pairs, checked after each pair; the margin is too small for equivalence."""
     random = np.random.default_rng(2027)
     wrong = 0
     for _ in range(200):

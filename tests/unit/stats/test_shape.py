@@ -20,10 +20,11 @@ few = st.lists(
 
 
 def nearest_unimodal(points: Array, before: Array, after: Array, mode: int) -> float:
-    """Return how close a distribution with its mode at a point comes to the empirical one, by linear programming.
+    """Return the distance of the nearest distribution with its mode at a point from the empirical one, by linear
+    programming.
 
-    Unknown are the values at all points, twice at the mode, where the distribution may jump, and the distance. It is
-    convex up to the mode and concave from there on, and never falls.
+    The unknowns are the values at all points, twice at the mode, where the distribution may jump, and the distance. It
+    is convex up to the mode and concave from there on, and never falls.
     """
     left, right = range(mode + 1), range(mode, len(points))
     places = [*left, *right]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Published tables come out of their number of samples, average and deviation; the table of critical values is
+"""Published tables follow from their number of samples, average and deviation; the table of critical values is
 Student's.
 """
 

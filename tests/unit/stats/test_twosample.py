@@ -50,7 +50,9 @@ def test_the_interval_of_the_shift_holds_it_at_least_as_often_as_promised(n: int
 
 @given(small, small)
 def test_permutations_are_counted_exactly(a: list[float], b: list[float]) -> None:
-    """Counted here one by one: twice the smaller share of ways with a difference as large, or as small, or more so."""
+    """Counted here one by one: twice the smaller share of assignments with a difference at least as large, or as
+    small.
+    """
     everything = np.array(a + b)
     ways = [list(way) for way in itertools.combinations(range(len(everything)), len(a))]
     differences = np.array([np.delete(everything, way).mean() - everything[way].mean() for way in ways])

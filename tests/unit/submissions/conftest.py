@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""People who submit patches of a small repository."""
+"""Users who submit patches of a small repository."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def person(name: str, role: Role = Role.SUBMITTER) -> Actor:
 
 @pytest.fixture(autouse=True)
 def nothing_counted() -> None:
-    """Let every test begin with limits that nobody has spent."""
+    """Let every test begin with unused limits."""
     forget_limits()
 
 
@@ -53,7 +53,9 @@ def diff(repository: Checkout) -> bytes:
 
 @pytest.fixture
 def topic(repository: Checkout) -> str:
-    """A branch of a registered repository with two commits that main has not, which has gone on; its name."""
+    """A branch of a registered repository with two commits that main does not have, while main has moved on; return
+    its name.
+    """
     repository.git("checkout", "-q", "-b", "topic/five")
     for old, new in (("line5;", "five;"), ("line30;", "thirty;")):
         repository.put("stack/net/if.c", (repository.tree / "stack/net/if.c").read_text().replace(old, new))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests in words: what they ask for, and what is said about those that ask for nothing that there is."""
+"""Requests in words: their meaning, and the errors of invalid ones."""
 
 import pytest
 from hypothesis import given

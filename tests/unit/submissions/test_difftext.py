@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patches as HTML: every letter is there, and only lines of hunks are marked."""
+"""Patches as HTML: no character is lost, and only lines of hunks are marked."""
 
 import re
 

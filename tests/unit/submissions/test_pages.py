@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The form, the list and the page of a submission, for who may and who may not."""
+"""The form, the list and the page of a submission, for users with and without permission."""
 
 import re
 from dataclasses import replace
@@ -199,7 +199,7 @@ def test_reason_has_no_control_characters(author: Actor, maintainer: Actor, diff
 def test_white_space_is_equivalent_or_undecided(
     maintainer: Actor, repository: Checkout, noise: float, verdict: Verdict
 ) -> None:
-    """Both sides scatter around one mean, on quiet and on noisy hosts; one seed in twenty would tell them apart."""
+    """Both sides scatter around one mean, on quiet and on noisy hosts; one seed in twenty would give a difference."""
     repository.edit("stack/net/if.c", lambda text: text.replace("int line", "int  line"))
     submission = services.submit(maintainer, repository.diff(), WANTED)
     create_measurements(submission.runs.get(), MATRICES[WANTED.matrix].tests, noise, seed=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people may do with submissions, and what comes of it."""
+"""Users' actions on submissions, and their results."""
 
 import tarfile
 from dataclasses import replace

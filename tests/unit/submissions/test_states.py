@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The life of a submission: every legal transition leaves its trace, every illegal one leaves none."""
+"""The life of a submission: every legal transition is in the history, and no illegal one is."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.factories import create_submission
 pytestmark = pytest.mark.django_db
 S = SubmissionState
 TRANSITIONS: dict[SubmissionState, tuple[Callable[[int], Submission], set[SubmissionState]]] = {
-    # to: (function, states it may come from), written down apart from the table in states.py
+    # to: (function, possible states before), written independently of the table in states.py
     S.CONFLICT: (lambda number: states.conflict(number, "x", "why"), {S.RECEIVED}),
     S.WAITING: (lambda number: states.wait(number, "x", "why"), {S.RECEIVED}),
     S.APPROVED: (lambda number: states.approve(number, "x"), {S.RECEIVED, S.WAITING}),

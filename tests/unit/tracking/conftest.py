@@ -16,7 +16,7 @@ from tests.unit.accounts.conftest import forget_limits
 
 @pytest.fixture(autouse=True)
 def nothing_counted() -> None:
-    """Let every test begin with limits that nobody has spent."""
+    """Let every test begin with unused limits."""
     forget_limits()
 
 

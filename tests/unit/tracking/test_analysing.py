@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an alert is about already makes no other alert, however the ranges of its changes move with more results."""
+"""Changes that an alert covers make no other alert, however their ranges move with more results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Commits = dict[int, TrackedCommit]
 
 @pytest.fixture
 def branch(laboratory: Laboratory) -> TrackedBranch:
-    """Twelve commits, all alike."""
+    """Twelve commits of equal speed."""
     shas = [laboratory.commit(number) for number in range(12)]
     made = tracked(shas[0])
     laboratory.round()
@@ -33,7 +33,7 @@ def moved(test: str, since: int, until: int, percent: float = -8.0) -> Moved:
 
 
 def alert(branch: TrackedBranch, commits: Commits, test: str, since: int, until: int, culprit: int = 0) -> Alert:
-    """One that was confirmed, with a culprit, or refuted."""
+    """A confirmed alert with a culprit, or a refuted one."""
     made = Alert.objects.create(
         branch=branch, state=AlertState.CONFIRMED if culprit else AlertState.REFUTED,
         since=commits[since], until=commits[until], culprit=commits.get(culprit),
@@ -45,7 +45,7 @@ def alert(branch: TrackedBranch, commits: Commits, test: str, since: int, until:
 def test_a_commit_that_is_blamed_is_not_suspected_again_with_another_test(
     branch: TrackedBranch, commits: Commits
 ) -> None:
-    """The change of another test, misplaced by noise, leaves the two a range without the commit that is blamed."""
+    """The change of another test, misplaced by noise, leaves the two a range without the culprit."""
     alert(branch, commits, ROUND_TRIPS, 3, 6)
     alert(branch, commits, STREAM, 5, 7, culprit=7)
     assert _suspect(branch, [moved(ROUND_TRIPS, 3, 6), moved(STREAM, 5, 7)], commits) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs read tracked branches, what moved between two commits, and alerts."""
+"""Tracked branches, changes between two commits, and alerts, for programs."""
 
 from __future__ import annotations
 

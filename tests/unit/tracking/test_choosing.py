@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured next."""
+"""The choice of the next measurement."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A suspicion is measured with as many boots as decide it; what is left open is looked at again, and not for ever."""
+"""A suspicion is measured with enough boots to decide it; an undecided one is checked again, but not for ever."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ QUIET = 0.002
 
 
 def step(laboratory: Laboratory, speed: float, budget: int = 240) -> TrackedBranch:
-    """A branch of sixteen commits, the ninth of which changes how fast it is."""
+    """A branch of sixteen commits, the ninth of which changes its speed."""
     shas = [laboratory.commit(number, 1.0 if number < 8 else speed) for number in range(16)]
     return tracked(shas[0], budget=budget)
 
 
 def boots(alert: Alert) -> list[int]:
-    """Of each check of the commit after the change."""
+    """The boots of each check of the commit after the change."""
     return [read_plan(check.run.plan.text).boots for check in alert.checks.filter(commit=alert.until).order_by("pk")]
 
 
 def loud_checks(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, most: int, noise: float) -> None:
-    """The first checks scatter so much that they decide nothing; all else is quiet."""
+    """The first checks scatter so much that they decide nothing; all others are quiet."""
     measure, seen = Laboratory.measure, list[int]()
 
     def measured(self: Laboratory, run: Run) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Beside what moved, the page of an alert shows what else differs: exact costs, counters and locks."""
+"""Beside the changes, the page of an alert shows other differences: exact costs, counters and locks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COST = "simulated.tcp.1.instructions/host-host/ipv4"
 
 @pytest.fixture
 def alert(laboratory: Laboratory) -> Alert:
-    """An alert that was bisected to the last of thirteen commits but four."""
+    """An alert that was bisected to the ninth of thirteen commits."""
     shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(13)]
     branch = tracked(shas[0])
     laboratory.rest()
@@ -35,7 +35,7 @@ def blamed_run(alert: Alert) -> Run:
 
 
 def costs(run: Run, before: list[float], after: list[float]) -> None:
-    """What each boot of both sides counted."""
+    """The counters of each boot of both sides."""
     for name, values in ((before_name("direct"), before), ("direct", after)):
         boot = Boot.objects.filter(run=run, variant__name=name).first()
         assert boot is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The pages of tracked branches and alerts, and what people do on them."""
+"""The pages of tracked branches and alerts, and users' actions on them."""
 
 from __future__ import annotations
 

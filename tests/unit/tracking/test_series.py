@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What moves in series, and what moves together."""
+"""Changes in series, and their groups."""
 
 import random
 

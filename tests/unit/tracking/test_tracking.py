@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From commits to alerts, with real repositories and a laboratory that measures what is queued."""
+"""From commits to alerts, with real repositories and a laboratory that measures queued runs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_noise_raises_no_alert(laboratory: Laboratory) -> None:
 
 
 def test_what_is_not_seen_again_is_told_to_nobody(laboratory: Laboratory, settings: Settings) -> None:
-    """The machine was slow for a while: in turn, both commits are as fast."""
+    """The machine was slow for a while: measured alternately, both commits are as fast."""
     settings.MAIL_ADDRESS = "perf@lab.example"
     shas = history(laboratory, [1.0] * 6 + [0.95] * 6)
     branch = tracked(shas[0], mail_to="ada@example.org")
@@ -98,7 +98,7 @@ def test_what_is_not_seen_again_is_told_to_nobody(laboratory: Laboratory, settin
         laboratory.round()
         if Alert.objects.exists():
             laboratory.speed = dict.fromkeys(laboratory.speed, 1.0)
-    # The run that confirms was measured in the round that made the alert, with the speeds of before.
+    # The confirming run was measured in the round that made the alert, with the earlier speeds.
     alert = branch.alerts.get()
     check = alert.checks.get()
     check.run.boots.all().delete()
