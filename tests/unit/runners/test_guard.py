@@ -79,7 +79,8 @@ def test_what_the_playbooks_ask_for_is_allowed(module: str, values: dict[str, An
     ("module", "name", "values"),
     [
         ("command", "", [{}]),
-        ("thread_states", "pid_file", [f"{at}/stack.pid" for at in ("/run", f"{RUNS}/a/b", f"{BUILDS}/k", RUNS)]),
+        ("thread_states", "pid_file", ["/run/x.pid", f"{RUNS}/a/b/x.pid"]),
+        ("thread_states", "pid_file", [f"{BUILDS}/k/stack.pid", f"{RUNS}/stack.pid"]),
         ("build", "root", ["/", RUNS, None, [BUILDS]]),
         ("build", "key", ["..", "a/b", "", "k\n", "x.new"]),
         ("build", "meson", ["meson", "/root/.ssh/id"]),
