@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -13,10 +14,32 @@ FOLDER = ROOT / "docs" / "tutorials"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.md"))
 
 
+@dataclass
+class Step:
+    """A block of commands, and the output that the tutorial shows for it."""
+
+    command: str
+    output: str = ""
+
+
+def steps(name: str) -> list[Step]:
+    """Return the steps of a tutorial, in order.
+
+    Commands are in blocks marked `sh`. An indented block is a command that needs the user, if it begins with a
+    program; otherwise it is the output of the commands before it.
+    """
+    found: list[Step] = []
+    for token in MarkdownIt().parse((FOLDER / f"{name}.md").read_text(encoding="utf-8")):
+        if token.type == "code_block" and not token.content.startswith(("./dev ", "python3 ")):
+            found[-1].output += token.content
+        elif token.type == "code_block" or (token.type == "fence" and token.info == "sh"):
+            found.append(Step(token.content))
+    return found
+
+
 def blocks(name: str) -> list[str]:
-    """Return the shell blocks of a tutorial, in order."""
-    tokens = MarkdownIt().parse((FOLDER / f"{name}.md").read_text(encoding="utf-8"))
-    return [token.content for token in tokens if token.type == "fence" and token.info == "sh"]
+    """Return the blocks of commands of a tutorial, without those that need the user."""
+    return [step.command for step in steps(name) if not step.command.startswith(("./dev ", "python3 -m perfctl login"))]
 
 
 def here_documents(block: str) -> list[str]:

@@ -409,7 +409,7 @@ TEST(sources_that_no_host_can_have_are_dropped)
 	    before + 4 * nitems(bad));
 	CHECK_EQ(counter("net.inet.ip.stats.delivered"), delivered);
 	CHECK_EQ(sent[0].mq_len + sent[1].mq_len, 0);
-	/* a host without an address asks for one */
+	/* a host without an address requests one */
 	mem_input(mem[0], packet(0, "0.0.0.0", "255.255.255.255", IPPROTO_UDP,
 	    40));
 	CHECK_EQ(counter("net.inet.ip.stats.delivered"), delivered + 1);

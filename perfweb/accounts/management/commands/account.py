@@ -51,7 +51,7 @@ class Command(BaseCommand):
             entry.detail = self._changed(user, command, options)
         self.stdout.write(f"{user.username}: {entry.detail}")
         if command in {"add", "link"}:
-            self.stdout.write(f"The password is set, once, at {_link(user)}")
+            self.stdout.write(f"Set the password at {_link(user)} (this address works once)")
 
     def _changed(self, user: User, command: str, options: dict[str, Any]) -> str:
         """Change the account; return the change for the log."""
