@@ -271,6 +271,26 @@ number_ioctl(struct file *f, unsigned long cmd, int *value)
 	}
 }
 
+/* SIOCGSTAMP: a struct timeval; SIOCGSTAMPNS: a struct timespec. */
+static int
+stamp_ioctl(struct file *f, bool nano, void *arg)
+{
+	struct timespec ts;
+	int error;
+
+	api_enter();
+	error = sogetstamp(f->f_so, &ts);
+	api_leave(0);
+	if (error != 0)
+		return (error);
+	if (nano)
+		*(struct timespec *)arg = ts;
+	else
+		*(struct timeval *)arg = (struct timeval){ ts.tv_sec,
+		    ts.tv_nsec / 1000 };
+	return (0);
+}
+
 static int
 socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
@@ -290,6 +310,9 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 	case FIONBIO:
 		atomic_store_u32(&f->f_nonblock, *(int *)arg != 0);
 		return (0);
+	case SIOCGSTAMP:
+	case SIOCGSTAMPNS:
+		return (stamp_ioctl(f, cmd == SIOCGSTAMPNS, arg));
 	case FIOASYNC:		/* as F_SETFL's O_ASYNC: no SIGIO */
 		return (0);
 	case FIOSETOWN:

@@ -36,7 +36,14 @@ struct sockname {
 /*
  * Control messages (cmsg(3)) received with a datagram, consecutive in memory.
  */
-#define	SOCONTROL_MAX	184
+#define	SOCONTROL_MAX	240
+/* level of a message for the stack itself: an nsec_t of the wall clock */
+#define	SOCONTROL_INTERNAL (-1)
+static inline nsec_t
+timespec_nsec(const struct timespec *ts)
+{
+	return ((nsec_t)ts->tv_sec * NSEC_PER_SEC + (nsec_t)ts->tv_nsec);
+}
 struct socontrol {
 	size_t		 sc_len;
 	char		 sc_buf[SOCONTROL_MAX];
@@ -121,6 +128,13 @@ struct socket {
 	uint32_t	 so_oobmark GUARDED_BY(so_lock);
 	/* [s] valid if OOB_HERE */
 	char		 so_oobbyte GUARDED_BY(so_lock);
+	/*
+	 * [s] when the datagram arrived that was read last: 0: unknown,
+	 * NSEC_FOREVER: none was read
+	 */
+	nsec_t		 so_stamp GUARDED_BY(so_lock);
+	/* [s] SO_ATTACH_FILTER, or NULL */
+	struct sofilter	*so_filter GUARDED_BY(so_lock);
 	/* [s] F_SETOWN: gets SIGURG */
 	pid_t		 so_owner GUARDED_BY(so_lock);
 	/* [s] */
@@ -165,6 +179,9 @@ struct socket {
 #define	SOO_OOBINLINE	0x80
 #define	SOO_INQ		0x100
 #define	SOO_ZEROCOPY	0x200
+#define	SOO_NO_CHECK	0x400	/* UDP over IPv4 without checksum */
+#define	SOO_STAMP	0x800	/* SIOCGSTAMP was called */
+#define	SOO_LOCK_FILTER	0x1000
 
 /*
  * Operations are called and return with the socket locked, unless their
@@ -276,6 +293,26 @@ int	 soshutdown(struct socket *, int how);
  */
 int	 soclose(struct socket *so);
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
+/*
+ * Filters of datagram sockets (uipc_filter.c); socket locked, except for
+ * sofilter_free().  sofilter_run(): the bytes to keep, at least min; 0: drop
+ * the packet.
+ */
+struct bpf_packet;
+int	 sofilter_attach(struct socket *so, const void *, socklen_t)
+	    REQUIRES(so->so_lock);
+int	 sofilter_detach(struct socket *so) REQUIRES(so->so_lock);
+int	 sofilter_lock(struct socket *so, int on) REQUIRES(so->so_lock);
+int	 sofilter_get(const struct socket *so, void *, socklen_t *)
+	    REQUIRES(so->so_lock);
+void	 sofilter_free(struct socket *so) REQUIRES(so->so_lock);
+uint32_t sofilter_run(const struct socket *so, const struct bpf_packet *,
+	    uint32_t min) REQUIRES(so->so_lock);
+/*
+ * SIOCGSTAMP of socket(7): the wall clock when the datagram arrived that was
+ * read last.  Errors: ENOENT (none was read), ENOTTY (UNIX domain).
+ */
+int	 sogetstamp(struct socket *, struct timespec *);
 int	 sogetopt(struct socket *, int level, int name, void *, socklen_t *);
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);

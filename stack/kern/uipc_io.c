@@ -420,8 +420,11 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 	}
 }
 
-/* Copies control messages to the program, as far as they fit. */
-static void
+/*
+ * Copies control messages to the program, as far as they fit.  Returns the
+ * arrival time for SIOCGSTAMP, 0 if there is none.
+ */
+static nsec_t
 sodeliver_control(struct msghdr *msg, struct socontrol *control)
 {
 	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
@@ -430,24 +433,32 @@ sodeliver_control(struct msghdr *msg, struct socontrol *control)
 		.msg_controllen = control->sc_len
 	};
 	const struct cmsghdr *cm = NULL;
+	nsec_t stamp = 0;
 	size_t used = 0;
 	int error;
 
 	while ((cm = socontrol_next(&all, cm, &error)) != NULL)
-		socontrol_put(msg, room, &used, cm->cmsg_level, cm->cmsg_type,
-		    CMSG_DATA(cm), cm->cmsg_len - CMSG_LEN(0));
+		if (cm->cmsg_level == SOCONTROL_INTERNAL)
+			memcpy(&stamp, CMSG_DATA(cm), sizeof(stamp));
+		else
+			socontrol_put(msg, room, &used, cm->cmsg_level,
+			    cm->cmsg_type, CMSG_DATA(cm),
+			    cm->cmsg_len - CMSG_LEN(0));
 	msg->msg_controllen = used;
+	return (stamp);
 }
 
 /*
- * Copies a datagram to the program, truncated if it does not fit (MSG_TRUNC).
+ * Copies a datagram to the program, truncated if it does not fit (MSG_TRUNC);
+ * returns its arrival time, see above.
  */
-static void
+static nsec_t
 sodeliver(const struct protosw *pr, struct mbuf *m, struct msghdr *msg,
     int flags, size_t room, size_t *done)
 {
 	struct socontrol control;
 	struct sockname from;
+	nsec_t stamp;
 	size_t len;
 
 	sbheader(m, &from, &control);
@@ -456,7 +467,7 @@ sodeliver(const struct protosw *pr, struct mbuf *m, struct msghdr *msg,
 	len = m->m_pkthdr.len;
 	if (pr->pr_control != NULL)
 		pr->pr_control(m, &control);
-	sodeliver_control(msg, &control);
+	stamp = sodeliver_control(msg, &control);
 	*done = len;
 	if (len > room) {
 		msg->msg_flags |= MSG_TRUNC;
@@ -466,6 +477,7 @@ sodeliver(const struct protosw *pr, struct mbuf *m, struct msghdr *msg,
 	}
 	soscatter(msg, 0, m);
 	m_freem(m);
+	return (stamp);
 }
 
 NOINLINE static int
@@ -474,6 +486,7 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 {
 	struct sockbuf *sb = &so->so_rcv;
 	struct mbuf *m;
+	nsec_t stamp;
 	int error;
 
 	error = soreceivewait(so, 1, false, flags, sbdeadline(sb));
@@ -484,8 +497,9 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 	else
 		m = sbdetachaddr(sb);
 	so_pause(so);
-	sodeliver(so->so_proto, m, msg, flags, room, done);
+	stamp = sodeliver(so->so_proto, m, msg, flags, room, done);
 	so_resume(so);
+	so->so_stamp = stamp;
 	return (0);
 }
 
@@ -505,7 +519,7 @@ soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
 	so_leave(so);
 	if (m == NULL)
 		return (EWOULDBLOCK);
-	sodeliver(so->so_proto, m, msg, 0, room, done);
+	(void)sodeliver(so->so_proto, m, msg, 0, room, done);
 	msg->msg_flags |= MSG_ERRQUEUE;
 	return (0);
 }

@@ -84,7 +84,7 @@ soalloc(const struct protosw *pr, int protocol)
 	so->so_type = pr->pr_type;
 	so->so_protocol = protocol;
 	so->so_errors.sb_hiwat = ERRORS_MAX;
-	so->so_linger = NSEC_FOREVER;
+	so->so_linger = so->so_stamp = NSEC_FOREVER;
 	so->so_rcv.sb_timeo = so->so_snd.sb_timeo = NSEC_FOREVER;
 	so->so_rcv.sb_lowat = 1;
 	LIST_INIT(&so->so_watch);
@@ -141,6 +141,7 @@ sorele(struct socket *so)
 	sbflush(so, &so->so_rcv);
 	sbflush(so, &so->so_snd);
 	sbflush(so, &so->so_errors);
+	sofilter_free(so);
 	head = so->so_head;
 	mtx_unlock(&so->so_lock);
 	mtx_destroy(&so->so_qlock);

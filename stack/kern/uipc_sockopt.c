@@ -28,11 +28,13 @@ static const struct {
 	{ SO_TIMESTAMP,	SOO_TIMESTAMP },
 	{ SO_TIMESTAMPNS, SOO_TIMESTAMPNS },
 	{ SO_ZEROCOPY,	SOO_ZEROCOPY },
+	{ SO_NO_CHECK,	SOO_NO_CHECK },
+	{ SO_LOCK_FILTER, SOO_LOCK_FILTER },
 };
 
 /* Options accepted without effect. */
 static const int so_accepted[] = {
-	SO_PRIORITY, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
+	SO_PRIORITY, SO_DONTROUTE, SO_BUSY_POLL,
 	SO_MARK, SO_INCOMING_CPU, SO_SNDLOWAT,
 };
 
@@ -117,6 +119,10 @@ so_setint(struct socket *so, int name, int val) REQUIRES(so->so_lock)
 
 	if (name == SO_ZEROCOPY && so->so_proto->pr_local)
 		return (EOPNOTSUPP);
+	if (name == SO_LOCK_FILTER)
+		return (sofilter_lock(so, val));
+	if (name == SO_DETACH_FILTER)
+		return (sofilter_detach(so));
 	if (bit != 0) {
 		if (val != 0)
 			so->so_options |= bit;
@@ -153,6 +159,8 @@ so_setopt(struct socket *so, int name, const void *val, socklen_t len)
 		return (so_settimeout(&so->so_rcv, val, len));
 	case SO_SNDTIMEO:
 		return (so_settimeout(&so->so_snd, val, len));
+	case SO_ATTACH_FILTER:
+		return (sofilter_attach(so, val, len));
 	}
 	if (len < sizeof(num))
 		return (EINVAL);
@@ -297,6 +305,8 @@ so_getopt(struct socket *so, int name, void *val, socklen_t *len)
 		return (so_gettimeout(&so->so_snd, val, len));
 	case SO_MEMINFO:
 		return (so_getmeminfo(so, val, len));
+	case SO_GET_FILTER:
+		return (sofilter_get(so, val, len));
 	}
 	error = so_getint(so, name, &num);
 	if (error == ENOPROTOOPT && so->so_pcb != NULL)
@@ -319,6 +329,29 @@ sogetopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		error = EINVAL;
 	else
 		error = so->so_proto->pr_getopt(so, level, name, val, len);
+	so_leave(so);
+	return (error);
+}
+
+/* The first call enables the recording of times, as in Linux. */
+int
+sogetstamp(struct socket *so, struct timespec *ts)
+{
+	int error = 0;
+
+	if (so->so_proto->pr_local)
+		return (ENOTTY);
+	so_enter(so);
+	so->so_options |= SOO_STAMP;
+	if (so->so_stamp == NSEC_FOREVER)
+		error = ENOENT;
+	else if (so->so_stamp == 0) {
+		mach_walltime(ts);
+		so->so_stamp = timespec_nsec(ts);
+	} else {
+		ts->tv_sec = (time_t)(so->so_stamp / NSEC_PER_SEC);
+		ts->tv_nsec = (long)(so->so_stamp % NSEC_PER_SEC);
+	}
 	so_leave(so);
 	return (error);
 }

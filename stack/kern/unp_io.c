@@ -4,7 +4,10 @@
  */
 #include <errno.h>
 
+#include "kern/bpf_filter.h"
 #include "kern/unp_record.h"
+
+#define	FILTERED	(-1)	/* the receiver's filter dropped the record */
 
 /* Returns n charged bytes to a sender; socket locked. */
 static void
@@ -62,9 +65,29 @@ unp_flush(struct socket *so)
 	mtx_unlock(&so->so_lock);
 }
 
+/* Whether the receiver's filter drops the record, which it may cut. */
+__cold static bool
+filtered(const struct socket *so, struct mbuf *h) REQUIRES(so->so_lock)
+{
+	struct unp_record *rec = mtorec(h);
+	const struct bpf_packet bp = { .bp_m = h->m_next,
+	    .bp_len = rec->rec_len };
+	const uint32_t keep = sofilter_run(so, &bp, 1);
+	struct mbuf *all = h->m_next;
+
+	if (keep == 0)
+		return (true);
+	if (keep < rec->rec_len) {
+		h->m_next = m_copym(all, 0, keep);
+		m_freem(all);
+		rec->rec_len = keep;
+	}
+	return (false);
+}
+
 /*
  * Delivers a record to the peer, or to the socket with a datagram's address.
- * Returns an errno value; then the caller owns the record again.
+ * Returns an errno value, or FILTERED; then the caller owns the record again.
  */
 static int
 deliver(struct socket *so, struct mbuf *h)
@@ -72,8 +95,14 @@ deliver(struct socket *so, struct mbuf *h)
 	int error = 0;
 
 	unp_solock(so);
+	/* a receiver that is not accepted yet may enable them later */
+	if (__predict_false((so->so_options & SOO_PASSCRED) != 0 ||
+	    so->so_head != NULL))
+		unp_identify(&mtorec(h)->rec_control);
 	if (so->so_pcb == NULL)
 		error = ECONNREFUSED;	/* closed meanwhile */
+	else if (__predict_false(so->so_filter != NULL) && filtered(so, h))
+		error = FILTERED;
 	else if (so->so_state & SS_CANTRCVMORE)
 		error = EPIPE;
 	else
@@ -223,6 +252,10 @@ send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 		unp_record_free(h);
 		uncharge(so, charge);
 	}
+	if (error == FILTERED) {
+		error = 0;
+		*done = len;
+	}
 	mtx_lock(&so->so_lock);
 	return (error);
 }
@@ -268,6 +301,8 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 	if (error != 0)
 		return (error);
 	io_enter(so);
+	if (__predict_false((so->so_options & SOO_PASSCRED) != 0))
+		unp_identify(&uc);
 	unp = unp_hold(so);
 	error = unp == NULL ? EBADF : sblock(so, &so->so_snd, flags);
 	if (error == 0) {

@@ -23,6 +23,8 @@
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
 
+/* user and group of a message without credentials (proc_sys_kernel(5)) */
+#define	UNP_OVERFLOWID	65534
 #define	RIGHTS_MAX	253	/* in a message, as on Linux */
 #define	RIGHTS_INFLIGHT	65536	/* in all messages together */
 
@@ -216,15 +218,24 @@ rights_add(struct unp_rights *ur, const struct cmsghdr *cm)
 static int
 cred_check(const struct cmsghdr *cm, struct ucred *cred)
 {
-	struct ucred said;
+	struct ucred own, other;
 
-	if (cm->cmsg_len != CMSG_LEN(sizeof(said)))
+	if (cm->cmsg_len != CMSG_LEN(sizeof(other)))
 		return (EINVAL);
-	memcpy(&said, CMSG_DATA(cm), sizeof(said));
-	if (cred->uid != 0 && memcmp(&said, cred, sizeof(said)) != 0)
+	memcpy(&other, CMSG_DATA(cm), sizeof(other));
+	mach_credentials(&own.pid, &own.uid, &own.gid);
+	if (own.uid != 0 && memcmp(&other, &own, sizeof(other)) != 0)
 		return (EPERM);
-	*cred = said;
+	*cred = other;
 	return (0);
+}
+
+void
+unp_identify(struct unp_control *uc)
+{
+	if (uc->uc_cred.pid == 0)
+		mach_credentials(&uc->uc_cred.pid, &uc->uc_cred.uid,
+		    &uc->uc_cred.gid);
 }
 
 static int
@@ -251,8 +262,7 @@ unp_internalize(const struct msghdr *msg, struct unp_control *uc)
 	int error;
 
 	uc->uc_rights = NULL;
-	mach_credentials(&uc->uc_cred.pid, &uc->uc_cred.uid,
-	    &uc->uc_cred.gid);
+	uc->uc_cred = (struct ucred){ 0, UNP_OVERFLOWID, UNP_OVERFLOWID };
 	while ((cm = socontrol_next(msg, cm, &error)) != NULL)
 		if ((error = control_add(cm, uc)) != 0)
 			break;

@@ -196,7 +196,7 @@ void	 unp_name_init(void);
 /* Ancillary data of a message. */
 struct unp_control {
 	struct unp_rights *uc_rights;	/* or NULL */
-	struct ucred	 uc_cred;
+	struct ucred	 uc_cred;	/* pid 0: not attached */
 	bool		 uc_came;	/* a message was received */
 };
 
@@ -205,6 +205,8 @@ struct unp_control {
  * another process), EBADF, EMFILE, ETOOMANYREFS.
  */
 int	 unp_internalize(const struct msghdr *, struct unp_control *);
+/* Attaches this process's credentials, unless the message has others. */
+void	 unp_identify(struct unp_control *);
 /*
  * Stores ancillary data in the room that the reader provided, with the
  * sender's credentials if passcred (SO_PASSCRED).

@@ -59,48 +59,20 @@ if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
 	return (false);
 }
 
-/*
- * A bitmap of the hashes of interface addresses and of their subnets'
- * broadcast addresses.  Nearly all sources, and the destinations of forwarded
- * packets, are neither, and one test shows this for any number of interfaces.
- */
-#define	ADDR_HASHBITS	10
-static uint64_t addr_bits[(1 << ADDR_HASHBITS) / 64];
-
-/* Fibonacci hashing: Knuth, The Art of Computer Programming, 3, section 6.4. */
-static unsigned
-addr_hash(struct in_addr addr)
-{
-	return ((ntohl(addr.s_addr) * 2654435769U) >> (32 - ADDR_HASHBITS));
-}
-
-static void
-addr_mark(struct in_addr addr)
-{
-	const unsigned bit = addr_hash(addr);
-
-	addr_bits[bit / 64] |= UINT64_C(1) << bit % 64;
-}
+uint8_t if_addrmarks[1 << IF_ADDRHASHBITS];
 
 void
 if_hashaddrs(const struct ifnet *ifp)
 {
 	const struct if_inet *in;
+	struct in_addr last;
 
 	for (unsigned i = 0; i < ifp->if_ninet; i++) {
 		in = &ifp->if_inet[i];
-		addr_mark(in->addr);
-		addr_mark((struct in_addr){ in->addr.s_addr |
-		    ~in->mask.s_addr });
+		last.s_addr = in->addr.s_addr | ~in->mask.s_addr;
+		if_addrmarks[if_addrhash(in->addr)] = 1;
+		if_addrmarks[if_addrhash(last)] = 1;
 	}
-}
-
-bool
-if_mayhaveaddr(struct in_addr addr)
-{
-	const unsigned bit = addr_hash(addr);
-
-	return ((addr_bits[bit / 64] >> bit % 64 & 1) != 0);
 }
 
 struct ifnet *

@@ -4,12 +4,14 @@
  * receive time of socket(7).
  */
 #include <errno.h>
+#include <net/ethernet.h>
 #include <netinet/ip6.h>
 #include <string.h>
 #include <sys/time.h>
 
 #include <linux/errqueue.h>	/* needs the time structures */
 
+#include "kern/bpf_filter.h"
 #include "netinet/in_pcb.h"
 
 void
@@ -19,6 +21,7 @@ in_arrival(const struct mbuf *m, struct in_arrival *ia)
 	const struct ip *ip = mtod(m, const struct ip *);
 	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
 
+	ia->ia_coverage = 0;
 	ia->ia_ifindex = ifp != NULL ? ifp->if_index : loif->if_index;
 	if (ip->ip_v == 4) {
 		ia->ia_ttl = ip->ip_ttl;
@@ -27,6 +30,22 @@ in_arrival(const struct mbuf *m, struct in_arrival *ia)
 		ia->ia_ttl = ip6->ip6_hlim;
 		ia->ia_tos = (uint8_t)(ntohl(ip6->ip6_flow) >> 20);
 	}
+}
+
+uint32_t
+in_filter(const struct inpcb *inp, const struct mbuf *m, uint32_t off,
+    uint32_t min)
+{
+	const struct ifnet *ifp = m->m_pkthdr.rcvif;
+	const struct bpf_packet bp = {
+		.bp_m = m, .bp_off = off, .bp_len = m->m_pkthdr.len - off,
+		.bp_ifindex = ifp != NULL ? ifp->if_index : loif->if_index,
+		.bp_protocol = in_packetfamily(m) == &in4_family ?
+		    ETHERTYPE_IP : ETHERTYPE_IPV6,
+		.bp_flow = m->m_pkthdr.flowid
+	};
+
+	return (sofilter_run(inp->inp_socket, &bp, min));
 }
 
 static void
@@ -53,22 +72,44 @@ add_pktinfo6(const struct in_conninfo *c, const struct in_arrival *ia,
 	socontrol_add(sc, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
 }
 
-/* SO_TIMESTAMP and SO_TIMESTAMPNS: one message, the finer if both are set. */
+/*
+ * SO_TIMESTAMP and SO_TIMESTAMPNS: one message, the finer if both are set; and
+ * the time for SIOCGSTAMP.
+ */
 static void
 add_time(unsigned options, struct socontrol *sc)
 {
 	struct timespec ts;
 	struct timeval tv;
+	nsec_t stamp;
 
-	if ((options & (SOO_TIMESTAMP | SOO_TIMESTAMPNS)) == 0)
+	if (__predict_true((options & (SOO_TIMESTAMP | SOO_TIMESTAMPNS |
+	    SOO_STAMP)) == 0))
 		return;
 	mach_walltime(&ts);
+	stamp = timespec_nsec(&ts);
+	if (options & SOO_STAMP)
+		socontrol_add(sc, SOCONTROL_INTERNAL, 0, &stamp,
+		    sizeof(stamp));
 	tv.tv_sec = ts.tv_sec;
 	tv.tv_usec = ts.tv_nsec / 1000;
 	if (options & SOO_TIMESTAMPNS)
 		socontrol_add(sc, SOL_SOCKET, SO_TIMESTAMPNS, &ts, sizeof(ts));
-	else
+	else if (options & SOO_TIMESTAMP)
 		socontrol_add(sc, SOL_SOCKET, SO_TIMESTAMP, &tv, sizeof(tv));
+}
+
+/* ip(7), IP_RECVORIGDSTADDR: address and port that a datagram was sent to. */
+static void
+add_origdst(int family, const struct in_conninfo *c, struct socontrol *sc)
+{
+	const struct in_endpoint ep = { c->laddr, c->lport, c->zone };
+	struct sockname name;
+
+	in_toname(family, &ep, &name);
+	socontrol_add(sc, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+	    family == AF_INET ? IP_ORIGDSTADDR : IPV6_ORIGDSTADDR,
+	    &name.sn_sa, name.sn_len);
 }
 
 void
@@ -92,8 +133,12 @@ in_control_received(const struct inpcb *inp, const struct in_conninfo *c,
 		if (want & INP_RECVTOS)
 			socontrol_add(sc, IPPROTO_IP, IP_TOS, &ia->ia_tos,
 			    sizeof(ia->ia_tos));
+		if (want & INP_RECVORIGDST)
+			add_origdst(AF_INET, c, sc);
 		return;
 	}
+	if (want & INP_RECVORIGDST6)
+		add_origdst(AF_INET6, c, sc);
 	if (want & INP_RECVHOPLIMIT)
 		socontrol_add(sc, IPPROTO_IPV6, IPV6_HOPLIMIT, &ttl,
 		    sizeof(ttl));

@@ -102,6 +102,10 @@ struct inpcb {
 	uint16_t	 inp_segment GUARDED_BY(inp_socket->so_lock);
 	/* [s] UDP_GRO */
 	bool		 inp_gro GUARDED_BY(inp_socket->so_lock);
+	/* [s] UDPLITE_SEND_CSCOV; UDPLITE_RECV_CSCOV, and whether it was set */
+	uint16_t	 inp_sendcov GUARDED_BY(inp_socket->so_lock);
+	uint16_t	 inp_recvcov GUARDED_BY(inp_socket->so_lock);
+	bool		 inp_recvcovset GUARDED_BY(inp_socket->so_lock);
 };
 
 /* Control messages that recvmsg() returns with a datagram. */
@@ -111,6 +115,8 @@ struct inpcb {
 #define	INP_RECVPKTINFO6 0x08	/* IPV6_RECVPKTINFO */
 #define	INP_RECVHOPLIMIT 0x10
 #define	INP_RECVTCLASS	0x20
+#define	INP_RECVORIGDST	0x40	/* IP_RECVORIGDSTADDR */
+#define	INP_RECVORIGDST6 0x80	/* IPV6_RECVORIGDSTADDR */
 
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096
@@ -268,8 +274,15 @@ void	 in_mcast_init(void);			/* at boot */
 struct in_arrival {
 	unsigned	 ia_ifindex;
 	uint8_t		 ia_ttl, ia_tos;
+	uint16_t	 ia_coverage;	/* of UDP-Lite, 0: whole datagram */
 };
 void	 in_arrival(const struct mbuf *, struct in_arrival *);
+/*
+ * SO_ATTACH_FILTER: the bytes from off on that the socket's filter keeps of a
+ * packet that starts at its IP header, at least min; 0: drop it.
+ */
+uint32_t in_filter(const struct inpcb *inp, const struct mbuf *, uint32_t off,
+	    uint32_t min) REQUIRES(inp->inp_socket->so_lock);
 void	 in_control_received(const struct inpcb *inp, const struct in_conninfo *,
 	    const struct in_arrival *, struct socontrol *)
 	    REQUIRES(inp->inp_socket->so_lock);

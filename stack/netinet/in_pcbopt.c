@@ -71,6 +71,8 @@ setopt4(struct inpcb *inp, int name, int num) REQUIRES(inp->inp_socket->so_lock)
 		return (setrecv(inp, INP_RECVTTL, num));
 	case IP_PKTINFO:
 		return (setrecv(inp, INP_RECVPKTINFO, num));
+	case IP_RECVORIGDSTADDR:
+		return (setrecv(inp, INP_RECVORIGDST, num));
 	case IP_BIND_ADDRESS_NO_PORT:
 	case IP_FREEBIND:
 	case IP_RECVOPTS:
@@ -127,6 +129,8 @@ setopt6(struct inpcb *inp, int name, int num) REQUIRES(inp->inp_socket->so_lock)
 		return (setrecv(inp, INP_RECVTCLASS, num));
 	case IPV6_RECVHOPLIMIT:
 		return (setrecv(inp, INP_RECVHOPLIMIT, num));
+	case IPV6_RECVORIGDSTADDR:
+		return (setrecv(inp, INP_RECVORIGDST6, num));
 	case IPV6_MULTICAST_HOPS:
 		return (setopt4(inp, IP_MULTICAST_TTL, num));
 	case IPV6_MULTICAST_LOOP:
@@ -179,6 +183,8 @@ getopt4(const struct inpcb *inp, int name, int *num)
 		return (getrecv(inp, INP_RECVTTL, num));
 	case IP_PKTINFO:
 		return (getrecv(inp, INP_RECVPKTINFO, num));
+	case IP_RECVORIGDSTADDR:
+		return (getrecv(inp, INP_RECVORIGDST, num));
 	case IP_MULTICAST_IF:
 		*num = in_mcast_getif(inp, IPPROTO_IP);
 		return (0);
@@ -224,6 +230,8 @@ getopt6(const struct inpcb *inp, int name, int *num)
 		return (getrecv(inp, INP_RECVTCLASS, num));
 	case IPV6_RECVHOPLIMIT:
 		return (getrecv(inp, INP_RECVHOPLIMIT, num));
+	case IPV6_RECVORIGDSTADDR:
+		return (getrecv(inp, INP_RECVORIGDST6, num));
 	case IPV6_MULTICAST_IF:
 		*num = in_mcast_getif(inp, IPPROTO_IPV6);
 		return (0);

@@ -128,6 +128,7 @@ raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
 	const uint32_t skip = rc->rc_ping || rc->rc_inp.inp_family != AF_INET ?
 	    hlen : 0;
 	struct socontrol control = { .sc_len = 0 };
+	uint32_t keep = m->m_pkthdr.len - skip;
 	struct sockname name;
 
 	so_assert_locked(rc->rc_inp.inp_socket);
@@ -135,10 +136,15 @@ raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
 	    checksum_wrong(rc, m, hlen) ||
 	    !in_mcast_hears(&rc->rc_inp, c, arrival->ia_ifindex))
 		return;
+	if (__predict_false(so->so_filter != NULL) &&
+	    (keep = in_filter(&rc->rc_inp, m, skip, 1)) == 0) {
+		RAWSTAT_INC(filtered);
+		return;
+	}
 	in_toname(rc->rc_inp.inp_family, &from, &name);
 	in_control_received(&rc->rc_inp, c, arrival, &control);
 	if (sbappendaddr(&so->so_rcv, &name, &control, m_copym(m, skip,
-	    m->m_pkthdr.len - skip))) {
+	    keep))) {
 		RAWSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {

@@ -52,6 +52,7 @@ void	 raw_input_init(void);
 #define	RAW_STATS(X)							\
 	X(delivered, "packets delivered to raw and ping sockets")	\
 	X(fullsock, "dropped: receive buffer full")			\
+	X(filtered, "dropped: by the socket's filter")			\
 	X(checksum, "dropped: wrong checksum (IPV6_CHECKSUM)")		\
 	X(toomany, "not delivered: too many sockets of the protocol")	\
 	X(sent, "packets sent by raw and ping sockets")

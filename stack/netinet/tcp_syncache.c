@@ -119,6 +119,28 @@ make_room(struct bucket *b) REQUIRES(b->lock)
 	return (true);
 }
 
+/*
+ * Without cookies, when all listeners together have reached their limit: drops
+ * the oldest entry of another bucket if this one has none, so that a new
+ * client gets in wherever the flood's entries are.
+ */
+__cold static void
+make_room_elsewhere(struct bucket *own)
+{
+	struct bucket *b = own;
+	bool dropped;
+
+	do {
+		mtx_lock_as(&b->lock, &bucket_role);
+		dropped = b->len > 0;
+		/* make_room() does it for the own bucket */
+		if (dropped && b != own)
+			entry_free(b, TAILQ_FIRST(&b->entries));
+		mtx_unlock_as(&b->lock, &bucket_role);
+		b = b + 1 < buckets + SYNCACHE_BUCKETS ? b + 1 : buckets;
+	} while (!dropped && b != own);
+}
+
 static nsec_t
 backoff(const struct syncache *sc) REQUIRES(bucket_role)
 {
@@ -131,6 +153,10 @@ tcp_syncache_add(struct tcp_half *h)
 	struct bucket *b = bucket_of(&h->hf_conn);
 	struct syncache *sc;
 
+	if (__predict_false(atomic_load_u32(&tcp_syncount) >=
+	    atomic_load_u32(&tcp_syncachelimit)) &&
+	    atomic_load_u32(&tcp_syncookies) == 0)
+		make_room_elsewhere(b);
 	mtx_lock_as(&b->lock, &bucket_role);
 	sc = entry_find(b, &h->hf_conn);
 	if (sc == NULL && make_room(b)) {

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UDP (RFC 768, RFC 1122 section 4.1): input, output and the socket
- * operations.
+ * UDP (RFC 768, RFC 1122 section 4.1): input and the socket operations.  UDP-Lite has its own ports and udplite.c, else it is the same.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/udp.h>
 #include <string.h>
 
 #include "kern/sysctl.h"
 #include "netinet/in_pcb.h"
 #include "netinet/udp_var.h"
+#include "netinet/udplite.h"
 
-#define	UDP_HDRLEN	sizeof(struct udphdr)
-#define	UDP_SEGMENTS_MAX 128	/* segments of one write, as in Linux */
 #define	UDP_MANY	64	/* max sockets that receive one datagram */
 
 struct udpstat udpstat COUNTERS;
-static struct inpcbtable udp_table;
+static struct inpcbtable udp_table, udplite_table;
 static atomic_u32 udp_recvspace = 1024 * 1024;
 static atomic_u32 udp_sendspace = 256 * 1024;
 
@@ -100,20 +97,40 @@ udp_control(const struct mbuf *m, struct socontrol *control)
 		    sizeof(size));
 }
 
+/* Whether the socket's filter drops the datagram, which it may cut. */
+__cold static bool
+udp_filtered(const struct inpcb *inp, struct mbuf *m, uint32_t hlen)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	const uint32_t keep = in_filter(inp, m, hlen, UDP_HDRLEN);
+
+	if (keep == 0)
+		UDPSTAT_INC(filtered);
+	else
+		m_adj(m, -(int64_t)(m->m_pkthdr.len - hlen - keep));
+	return (keep == 0);
+}
+
+/* The datagram has hlen bytes of IP headers. */
 static void
 udp_receive(struct socket *so, struct inpcb *inp, struct mbuf *m,
-    const struct in_conninfo *c, const struct in_arrival *arrival)
-    REQUIRES(so->so_lock)
+    uint32_t hlen, const struct in_conninfo *c,
+    const struct in_arrival *arrival) REQUIRES(so->so_lock)
 {
 	const struct in_endpoint from = { c->faddr, c->fport, c->zone };
 	struct socontrol control;
 	struct sockname name;
 
 	so_assert_locked(inp->inp_socket);
-	if (!in_mcast_hears(inp, c, arrival->ia_ifindex)) {
+	if (!in_mcast_hears(inp, c, arrival->ia_ifindex) ||
+	    (__predict_false(arrival->ia_coverage != 0) &&
+	    !udplite_accepts(inp, arrival->ia_coverage)) ||
+	    (__predict_false(so->so_filter != NULL) &&
+	    udp_filtered(inp, m, hlen))) {
 		m_freem(m);
 		return;
 	}
+	m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
 	in_toname(so->so_proto->pr_domain, &from, &name);
 	control.sc_len = 0;
 	in_control_received(inp, c, arrival, &control);
@@ -126,12 +143,12 @@ udp_receive(struct socket *so, struct inpcb *inp, struct mbuf *m,
 }
 
 static void
-udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
-    const struct in_arrival *arrival)
+udp_deliver(struct socket *so, struct mbuf *m, uint32_t hlen,
+    const struct in_conninfo *c, const struct in_arrival *arrival)
 {
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb != NULL)
-		udp_receive(so, so->so_pcb, m, c, arrival);
+		udp_receive(so, so->so_pcb, m, hlen, c, arrival);
 	else
 		m_freem(m);
 	mtx_unlock(&so->so_lock);
@@ -142,54 +159,75 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
  * port.
  */
 static void
-udp_input_many(struct mbuf *m, const struct in_conninfo *c,
-    const struct in_arrival *arrival)
+udp_input_many(struct inpcbtable *table, struct mbuf *m, uint32_t hlen,
+    const struct in_conninfo *c, const struct in_arrival *arrival)
 {
 	struct socket *sos[UDP_MANY];
-	unsigned n = in_pcblookup_all(&udp_table, c, sos, UDP_MANY);
+	unsigned n = in_pcblookup_all(table, c, sos, UDP_MANY);
 
 	if (n == 0)
 		UDPSTAT_INC(noportbcast);
 	for (; n > UDP_MANY; n--)
 		UDPSTAT_INC(toomany);
 	for (unsigned i = 0; i < n; i++) {
-		udp_deliver(sos[i], m_copym(m, 0, m->m_pkthdr.len), c,
+		udp_deliver(sos[i], m_copym(m, 0, m->m_pkthdr.len), hlen, c,
 		    arrival);
 		sorele(sos[i]);
 	}
 	m_freem(m);
 }
 
+/* Delivers a valid datagram to the sockets of a table. */
 static void
-udp_input(struct mbuf *m, unsigned hlen)
+udp_demux(struct inpcbtable *table, struct mbuf *m, unsigned hlen,
+    const struct udphdr *uh, uint16_t coverage)
 {
-	const struct in_family *af;
+	const struct in_family *af = in_packetfamily(m);
 	struct in_arrival arrival;
 	struct in_conninfo c;
-	struct udphdr uh;
 	struct socket *so;
 
-	m = udp_check(m, hlen, &uh);
-	if (m == NULL)
-		return;
-	af = in_packetfamily(m);
 	af_endpoints(af, m, &c);
-	c.lport = uh.uh_dport;
-	c.fport = uh.uh_sport;
+	c.lport = uh->uh_dport;
+	c.fport = uh->uh_sport;
 	in_arrival(m, &arrival);
+	arrival.ia_coverage = coverage;
 	if (af_ismany(af, m, &c.laddr)) {
-		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
-		udp_input_many(m, &c, &arrival);
+		udp_input_many(table, m, hlen, &c, &arrival);
 		return;
 	}
-	so = in_pcblookup(&udp_table, &c);
+	so = in_pcblookup(table, &c);
 	if (so != NULL) {
-		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
-		udp_deliver(so, m, &c, &arrival);
+		udp_deliver(so, m, hlen, &c, &arrival);
 		sorele(so);
 	} else {
 		UDPSTAT_INC(noport);
 		af->af_portunreach(m);
+	}
+}
+
+static void
+udp_input(struct mbuf *m, unsigned hlen)
+{
+	struct udphdr uh;
+
+	m = udp_check(m, hlen, &uh);
+	if (m != NULL)
+		udp_demux(&udp_table, m, hlen, &uh, 0);
+}
+
+static void
+udplite_input(struct mbuf *m, unsigned hlen)
+{
+	uint16_t coverage;
+	struct udphdr uh;
+
+	UDPSTAT_INC(received);
+	if (udplite_valid(m, hlen, &uh, &coverage)) {
+		udp_demux(&udplite_table, m, hlen, &uh, coverage);
+	} else {
+		UDPSTAT_INC(badsum);
+		m_freem(m);
 	}
 }
 
@@ -198,13 +236,12 @@ udp_input(struct mbuf *m, unsigned hlen)
  * or to one that enabled such errors.
  */
 static void
-udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
+udp_error(struct inpcbtable *table, int error, const struct in_conninfo *c,
     uint32_t mtu, const struct in_icmperr *ie)
 {
-	struct socket *so = in_pcblookup(&udp_table, c);
+	struct socket *so = in_pcblookup(table, c);
 	struct inpcb *inp;
 
-	(void)header;
 	if (so == NULL)
 		return;
 	mtx_lock(&so->so_lock);
@@ -217,12 +254,35 @@ udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 	sorele(so);
 }
 
+static void
+udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
+    uint32_t mtu, const struct in_icmperr *ie)
+{
+	(void)header;
+	udp_error(&udp_table, error, c, mtu, ie);
+}
+
+static void
+udplite_ctlinput(int error, const struct in_conninfo *c,
+    const uint8_t *header, uint32_t mtu, const struct in_icmperr *ie)
+{
+	(void)header;
+	udp_error(&udplite_table, error, c, mtu, ie);
+}
+
+bool
+udp_islite(const struct inpcb *inp)
+{
+	return (inp->inp_table == &udplite_table);
+}
+
 static int
 udp_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = kmalloc(sizeof(*inp));
 
-	in_pcbinit(inp, so, &udp_table);
+	in_pcbinit(inp, so, so->so_proto->pr_protocol == IPPROTO_UDPLITE ?
+	    &udplite_table : &udp_table);
 	soref(so);
 	so->so_pcb = inp;
 	soreserve(so, atomic_load_u32(&udp_sendspace),
@@ -299,147 +359,6 @@ udp_rcvd(struct socket *so)
 	(void)so;
 }
 
-/* Prepends the header; the device computes the checksum.  Consumes m. */
-static int
-udp_output(struct mbuf *m, const struct in_conninfo *c,
-    const struct ip_sendopts *opts)
-{
-	const struct in_family *af = in_family(&c->faddr);
-	struct udphdr *uh;
-	uint32_t len = m->m_pkthdr.len + (uint32_t)UDP_HDRLEN;
-
-	m = m_prepend(m, UDP_HDRLEN);
-	uh = mtod(m, struct udphdr *);
-	uh->uh_sport = c->lport;
-	uh->uh_dport = c->fport;
-	uh->uh_ulen = htons((uint16_t)len);
-	uh->uh_sum = af_pseudo(af, c, IPPROTO_UDP, len);
-	m->m_pkthdr.csum_flags = CSUM_TX;
-	m->m_pkthdr.csum_start = 0;
-	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
-	UDPSTAT_INC(sent);
-	return (af_output(af, m, c, IPPROTO_UDP, opts));
-}
-
-/* The addresses of a datagram to be sent. */
-static int
-udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
-    REQUIRES(inp->inp_socket->so_lock)
-{
-	struct in_endpoint ep = { inp->inp_conn.faddr, inp->inp_conn.fport,
-	    inp->inp_conn.zone };
-	struct sockname inet;
-	int error;
-
-	if (to != NULL) {
-		/* Linux treats AF_UNSPEC as AF_INET here */
-		if (to->sn_sa.sa_family == AF_UNSPEC) {
-			inet = *to;
-			inet.sn_sa.sa_family = AF_INET;
-			to = &inet;
-		}
-		error = in_fromname(inp->inp_family, to, &ep);
-		if (error != 0)
-			return (error);
-		if (ep.port == 0)
-			return (EINVAL);
-	} else if (!inp->inp_connected) {
-		return (EDESTADDRREQ);
-	}
-	error = in_pcbroute(inp, &ep, c);
-	/* sending binds an unbound socket */
-	if (error == 0 && inp->inp_port == NULL)
-		error = in_pcbbind(inp, NULL);
-	c->lport = inp->inp_conn.lport;
-	return (error);
-}
-
-/* The segment size of a write, as in udp(7); 0: one datagram. */
-static int
-udp_segment(const struct inpcb *inp, const struct msghdr *msg,
-    const struct in_conninfo *c, uint32_t len, uint16_t *size)
-    REQUIRES(inp->inp_socket->so_lock)
-{
-	const struct in_family *af = in_family(&c->faddr);
-	const struct cmsghdr *cm = NULL;
-	struct in6_addr src;
-	uint32_t mtu;
-	int error;
-
-	*size = inp->inp_segment;
-	while ((cm = socontrol_next(msg, cm, &error)) != NULL) {
-		if (cm->cmsg_level != IPPROTO_UDP ||
-		    cm->cmsg_type != UDP_SEGMENT)
-			continue;
-		if (cm->cmsg_len != CMSG_LEN(sizeof(*size)))
-			return (EINVAL);
-		memcpy(size, CMSG_DATA(cm), sizeof(*size));
-	}
-	if (*size >= len)
-		*size = 0;
-	if (*size != 0 && (len > (uint32_t)*size * UDP_SEGMENTS_MAX ||
-	    !af->af_route(c, &src, &mtu) ||
-	    *size + UDP_HDRLEN + af->af_hdrlen > mtu))
-		return (EINVAL);
-	return (error);
-}
-
-/* Sends datagrams of the segment size; the last may be shorter.  Consumes m. */
-static int
-udp_output_segments(struct mbuf *m, const struct in_conninfo *c,
-    const struct ip_sendopts *opts, uint16_t size)
-{
-	const uint32_t len = m->m_pkthdr.len;
-	uint32_t off, n;
-	int error = 0;
-
-	for (off = 0; off < len && error == 0; off += n) {
-		n = len - off < size ? len - off : size;
-		error = udp_output(m_copym(m, off, n), c, opts);
-	}
-	m_freem(m);
-	return (error);
-}
-
-static int
-udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    const struct msghdr *msg, int flags) REQUIRES(so->so_lock)
-{
-	struct inpcb *inp = so->so_pcb;
-	struct ip_sendopts opts;
-	struct in_conninfo c;
-	uint16_t size = 0;
-	int error;
-
-	(void)flags;
-	if (inp == NULL)
-		error = EBADF;
-	else if (m->m_pkthdr.len > IP_MAXPACKET - 20 - UDP_HDRLEN)
-		error = EMSGSIZE;
-	else {
-		so_assert_locked(inp->inp_socket);
-		error = udp_route(inp, to, &c);
-	}
-	if (error == 0) {
-		so_assert_locked(inp->inp_socket);
-		opts = inp->inp_opts;
-		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
-		if (in_isgroup(&c.faddr))
-			in_mcast_sendopts(inp, &opts);
-		error = in_control_send(inp, msg, &c, &opts);
-	}
-	if (error == 0) {
-		so_assert_locked(inp->inp_socket);
-		error = udp_segment(inp, msg, &c, m->m_pkthdr.len, &size);
-	}
-	if (error != 0) {
-		m_freem(m);
-		return (error);
-	}
-	return (size != 0 ? udp_output_segments(m, &c, &opts, size) :
-	    udp_output(m, &c, &opts));
-}
-
 static int
 udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
     REQUIRES(inp->inp_socket->so_lock)
@@ -454,7 +373,8 @@ udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
 		return (0);
 	}
 	if (name != UDP_SEGMENT)
-		return (ENOPROTOOPT);
+		return (udp_islite(inp) ? udplite_setopt(inp, name, num) :
+		    ENOPROTOOPT);
 	if (num < 0 || num > UINT16_MAX)
 		return (EINVAL);
 	inp->inp_segment = (uint16_t)num;
@@ -470,7 +390,7 @@ udp_setopt(struct socket *so, int level, int name, const void *val,
 	so_assert_locked(inp->inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbsetopt(inp, level, name, val, len));
-	if (level == IPPROTO_UDP)
+	if (level == so->so_proto->pr_protocol || level == IPPROTO_UDP)
 		return (udp_setown(inp, name, val, len));
 	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
 }
@@ -485,9 +405,12 @@ udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 	so_assert_locked(inp->inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbgetopt(inp, level, name, val, len));
-	if (level != IPPROTO_UDP || (name != UDP_SEGMENT && name != UDP_GRO))
+	if (level != so->so_proto->pr_protocol && level != IPPROTO_UDP)
 		return (ENOPROTOOPT);
-	num = name == UDP_SEGMENT ? inp->inp_segment : inp->inp_gro;
+	if (name == UDP_SEGMENT || name == UDP_GRO)
+		num = name == UDP_SEGMENT ? inp->inp_segment : inp->inp_gro;
+	else if (!udp_islite(inp) || udplite_getopt(inp, name, &num) != 0)
+		return (ENOPROTOOPT);
 	if (*len > sizeof(num))
 		*len = sizeof(num);
 	memcpy(val, &num, *len);
@@ -527,19 +450,33 @@ static const struct protosw udp_protosw = {
 	.pr_control = udp_control,
 };
 
-static struct protosw udp6_protosw;	/* [I] after boot */
+/* [I] after boot */
+static struct protosw udp6_protosw, udplite_protosw, udplite6_protosw;
+
+/* Derives a protocol from UDP and registers it. */
+static void
+udp_variant(struct protosw *pr, const char *name, int protocol, int domain)
+{
+	*pr = udp_protosw;
+	pr->pr_name = name;
+	pr->pr_protocol = protocol;
+	pr->pr_domain = domain;
+	if (domain == AF_INET6)
+		pr->pr_namelen = sizeof(struct sockaddr_in6);
+	protosw_register(pr);
+}
 
 void
 udp_init(void)
 {
 	giant_component("udp");
 	in_pcbtable_init(&udp_table, "udp", false);
+	in_pcbtable_init(&udplite_table, "udplite", false);
 	sysctl_register(udp_oids, nitems(udp_oids));
-	udp6_protosw = udp_protosw;
-	udp6_protosw.pr_name = "udp6";
-	udp6_protosw.pr_domain = AF_INET6;
-	udp6_protosw.pr_namelen = sizeof(struct sockaddr_in6);
 	protosw_register(&udp_protosw);
-	protosw_register(&udp6_protosw);
+	udp_variant(&udp6_protosw, "udp6", IPPROTO_UDP, AF_INET6);
+	udp_variant(&udplite_protosw, "udplite", IPPROTO_UDPLITE, AF_INET);
+	udp_variant(&udplite6_protosw, "udplite6", IPPROTO_UDPLITE, AF_INET6);
 	in_proto_register(IPPROTO_UDP, udp_input, udp_ctlinput);
+	in_proto_register(IPPROTO_UDPLITE, udplite_input, udplite_ctlinput);
 }

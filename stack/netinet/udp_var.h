@@ -6,6 +6,7 @@
 #define NETINET_UDP_VAR_H
 
 #include "kern/counter.h"
+#include "kern/socketvar.h"
 
 #define	UDP_STATS(X)							\
 	X(received, "datagrams received")				\
@@ -14,6 +15,7 @@
 	X(noport, "no socket at the port")				\
 	X(noportbcast, "no socket at the port of a broadcast")		\
 	X(toomany, "not delivered: too many sockets at the port")	\
+	X(filtered, "dropped: by the socket's filter")			\
 	X(fullsock, "dropped: receive buffer full")			\
 	X(delivered, "delivered to a socket")				\
 	X(sent, "datagrams sent")
@@ -25,6 +27,12 @@ extern struct udpstat udpstat;
 
 #define	UDPSTAT_INC(name)	counter_add(&udpstat.name, 1)
 
+struct inpcb;
+/* Whether a pcb is of UDP-Lite. */
+bool	 udp_islite(const struct inpcb *);
+/* pr_send of struct protosw. */
+int	 udp_send(struct socket *so, struct mbuf *, const struct sockname *to,
+	    const struct msghdr *, int flags) REQUIRES(so->so_lock);
 void	 udp_init(void);
 
 #endif /* NETINET_UDP_VAR_H */

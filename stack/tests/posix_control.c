@@ -3,6 +3,7 @@
  * Control messages of datagrams: those returned by recvmsg(), and those given
  * to sendmsg() for one datagram (ip(7), ipv6(7), socket(7)).
  */
+#include <linux/sockios.h>
 #include <netinet/udp.h>
 
 #include "posix.h"
@@ -262,6 +263,95 @@ TEST(when_it_came)
 	CHECK(data != NULL);
 	memcpy(&ts, data, sizeof(ts));
 	CHECK(ts.tv_sec >= tv.tv_sec && ts.tv_sec <= time(NULL) + 1);
+	close_pair(s);
+}
+
+/* SIOCGSTAMP: the time of the datagram that was read last (socket(7)). */
+TEST(the_last_arrival_can_be_requested)
+{
+	int s[2], u[2], t = OK(socket(AF_INET, SOCK_STREAM, 0));
+	struct timespec before, stamp, again;
+	struct timeval tv;
+	char c;
+
+	udp_pair(s);
+	FAILS(ioctl(t, SIOCGSTAMP, &tv), ENOENT);
+	FAILS(ioctl(s[1], SIOCGSTAMPNS, &stamp), ENOENT);
+	OK(clock_gettime(CLOCK_REALTIME, &before));
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
+	FAILS(ioctl(s[1], SIOCGSTAMP, &tv), ENOENT);	/* not read yet */
+	nap(20);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	OK(ioctl(s[1], SIOCGSTAMPNS, &stamp));
+	CHECK(stamp.tv_sec > before.tv_sec || (stamp.tv_sec == before.tv_sec &&
+	    stamp.tv_nsec >= before.tv_nsec - 5000000));
+	nap(20);
+	OK(ioctl(s[1], SIOCGSTAMPNS, &again));
+	CHECK_EQ(again.tv_sec, stamp.tv_sec);
+	CHECK_EQ(again.tv_nsec, stamp.tv_nsec);
+	OK(ioctl(s[1], SIOCGSTAMP, &tv));
+	CHECK_EQ(tv.tv_sec, stamp.tv_sec);
+	CHECK_EQ(tv.tv_usec, stamp.tv_nsec / 1000);
+	OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, u));
+	FAILS(ioctl(u[0], SIOCGSTAMP, &tv), ENOTTY);
+	close_pair(u);
+	close_pair(s);
+	OK(close(t));
+}
+
+/* ip(7): also for an unbound address, and with the port. */
+TEST(the_original_destination)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	socklen_t len = sizeof(any);
+	struct sockaddr_in sin;
+	union control control;
+	union address from;
+	struct msghdr msg;
+	const void *data;
+	int s[2], six;
+
+	udp_pair(s);
+	set_int(s[1], IPPROTO_IP, IP_RECVORIGDSTADDR, 1);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	data = find(&msg, IPPROTO_IP, IP_ORIGDSTADDR, sizeof(sin));
+	CHECK(data != NULL);
+	memcpy(&sin, data, sizeof(sin));
+	CHECK_EQ(sin.sin_family, AF_INET);
+	CHECK_EQ(sin.sin_port, own_address(s[1]).sin_port);
+	CHECK_EQ(sin.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	/* a socket of IPv6 that serves IPv4 */
+	six = OK(socket(AF_INET6, SOCK_DGRAM, 0));
+	OK(bind(six, (struct sockaddr *)&any, sizeof(any)));
+	OK(getsockname(six, (struct sockaddr *)&any, &len));
+	set_int(six, IPPROTO_IP, IP_RECVORIGDSTADDR, 1);
+	set_int(six, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, 1);
+	sin.sin_port = any.sin6_port;
+	OK(connect(s[0], (struct sockaddr *)&sin, sizeof(sin)));
+	send_byte(s[0]);
+	msg = receive(six, &control, sizeof(control), &from);
+	data = find(&msg, IPPROTO_IP, IP_ORIGDSTADDR, sizeof(sin));
+	CHECK(data != NULL);
+	memcpy(&sin, data, sizeof(sin));
+	CHECK_EQ(sin.sin_port, any.sin6_port);
+	close_pair(s);
+	OK(close(six));
+}
+
+TEST(datagrams_without_a_checksum_arrive)
+{
+	int s[2];
+	char c;
+
+	udp_pair(s);
+	set_int(s[0], SOL_SOCKET, SO_NO_CHECK, 1);
+	send_byte(s[0]);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	set_int(s[0], SOL_SOCKET, SO_NO_CHECK, 0);
+	send_byte(s[0]);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
 	close_pair(s);
 }
 

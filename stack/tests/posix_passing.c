@@ -373,6 +373,71 @@ TEST(credentials_come_with_messages)
 	close_pair(s);
 }
 
+/* The process that a message's credentials name; 0: they are unknown. */
+static pid_t
+sender_of(int fd)
+{
+	union { char buf[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align; } control;
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control.buf, .msg_controllen = sizeof(control) };
+	const struct cmsghdr *cm;
+	struct ucred cred;
+
+	CHECK_EQ(OK(recvmsg(fd, &msg, 0)), 1);
+	cm = CMSG_FIRSTHDR(&msg);
+	CHECK(cm != NULL && cm->cmsg_type == SCM_CREDENTIALS);
+	memcpy(&cred, CMSG_DATA(cm), sizeof(cred));
+	if (cred.pid == 0) {
+		CHECK_EQ(cred.uid, 65534);
+		CHECK_EQ(cred.gid, 65534);
+	}
+	return (cred.pid);
+}
+
+/* Credentials are attached when a message is sent (unix(7)). */
+TEST(credentials_are_those_of_the_time_of_sending)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	int s[2], one = 1, zero = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		pair(types[i], s);
+		send_byte(s[0]);
+		OK(setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &one, 4));
+		CHECK_EQ(sender_of(s[1]), 0);
+		send_byte(s[0]);
+		CHECK_EQ(sender_of(s[1]), getpid());
+		/* the sender's option attaches them, too */
+		OK(setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &zero, 4));
+		OK(setsockopt(s[0], SOL_SOCKET, SO_PASSCRED, &one, 4));
+		send_byte(s[0]);
+		OK(setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &one, 4));
+		CHECK_EQ(sender_of(s[1]), getpid());
+		close_pair(s);
+	}
+}
+
+TEST(credentials_wait_for_accept)
+{
+	const struct sockaddr_un sun = { .sun_family = AF_UNIX,
+	    .sun_path = "\0credentials_wait_for_accept" };
+	int l = OK(socket(AF_UNIX, SOCK_STREAM, 0)), s[2], one = 1;
+
+	OK(bind(l, (const struct sockaddr *)&sun, sizeof(sun)));
+	OK(listen(l, 1));
+	s[0] = OK(socket(AF_UNIX, SOCK_STREAM, 0));
+	OK(connect(s[0], (const struct sockaddr *)&sun, sizeof(sun)));
+	send_byte(s[0]);
+	s[1] = OK(accept(l, NULL, NULL));
+	OK(setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)));
+	CHECK_EQ(sender_of(s[1]), getpid());
+	close_pair(s);
+	OK(close(l));
+}
+
 /*
  * Threads pass sockets around rings and close them under each other's hands;
  * nothing may break, and everything must be closed in the end.

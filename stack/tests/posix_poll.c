@@ -202,6 +202,59 @@ TEST(epoll_exclusive_and_half_closed)
 	close_pair(s);
 }
 
+static void
+shut_write(int fd)
+{
+	OK(shutdown(fd, SHUT_WR));
+}
+
+static void
+shut_read(int fd)
+{
+	OK(shutdown(fd, SHUT_RD));
+}
+
+static void
+stream_pair(bool local, int s[2])
+{
+	if (local)
+		OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	else
+		tcp_pair(s);
+}
+
+/* POLLRDHUP alone wakes: the peer's end, and the own end of reading. */
+TEST(a_half_closed_stream_wakes_who_waits_for_that)
+{
+	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLET };
+	struct pollfd p;
+	struct later l;
+	int s[2], ep;
+
+	for (int how = 0; how < 4; how++) {
+		stream_pair((how & 1) != 0, s);
+		p = (struct pollfd){ .fd = s[0], .events = POLLRDHUP };
+		CHECK_EQ(OK(poll(&p, 1, 0)), 0);
+		later(&l, 30, (how & 2) != 0 ? shut_read : shut_write,
+		    s[(how & 2) != 0 ? 0 : 1]);
+		CHECK_EQ(OK(poll(&p, 1, 10000)), 1);
+		CHECK_EQ(p.revents, POLLRDHUP);
+		later_join(&l);
+		close_pair(s);
+		stream_pair((how & 1) != 0, s);
+		ep = OK(epoll_create1(0));
+		OK(epoll_ctl(ep, EPOLL_CTL_ADD, s[0], &ev));
+		later(&l, 30, (how & 2) != 0 ? shut_read : shut_write,
+		    s[(how & 2) != 0 ? 0 : 1]);
+		CHECK_EQ(OK(epoll_wait(ep, &ev, 1, 10000)), 1);
+		CHECK_EQ(ev.events, EPOLLRDHUP);
+		later_join(&l);
+		close_pair(s);
+		OK(close(ep));
+		ev.events = EPOLLRDHUP | EPOLLET;
+	}
+}
+
 TEST(epoll_ctl_errors_and_closing)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

@@ -8,6 +8,7 @@
 #include "tests/check.h"
 
 #include <errno.h>
+#include <netinet/udp.h>
 
 #include "machine/virtual/virtual.h"
 #include "tests/net.h"
@@ -112,6 +113,24 @@ TEST(errors_come_from_whom_the_packet_was_for)
 		CHECK_EQ(IP_AT(m)->ip_src.s_addr, addr(ours[i]).s_addr);
 		m_freem(m);
 	}
+}
+
+/* SO_NO_CHECK: the field of the checksum is zero (RFC 768). */
+TEST(a_datagram_may_have_no_checksum)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+	const struct udphdr *uh;
+	struct mbuf *m;
+
+	for (int off = 1; off >= 0; off--) {
+		t_setint(so, SOL_SOCKET, SO_NO_CHECK, off);
+		CHECK_EQ(send_to(so, HOST), 0);
+		m = take_sent(0);
+		uh = (const struct udphdr *)(const void *)(IP_AT(m) + 1);
+		CHECK_EQ(uh->uh_sum == 0, off);
+		m_freem(m);
+	}
+	soclose(so);
 }
 
 TEST(the_subnet_of_the_next_hop_chooses_the_source)

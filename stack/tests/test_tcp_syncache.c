@@ -124,6 +124,19 @@ TEST(without_cookies_the_newest_get_in)
 	settle();
 }
 
+/* The limit of all buckets: the newest get in, wherever the oldest are. */
+TEST(without_cookies_a_low_limit_leaves_room)
+{
+	set_up("0");
+	t_sysctl_set("net.inet.tcp.syncache.cachelimit", "5");
+	flood();
+	CHECK(handshakes() <= 5);
+	for (unsigned i = 0; i < 5; i++)
+		serve_one();
+	t_sysctl_set("net.inet.tcp.syncache.cachelimit", "15360");
+	settle();
+}
+
 TEST(a_cookie_carries_the_options)
 {
 	struct tcp_info ti;

@@ -17,6 +17,13 @@ with socket.socket() as sock:
     kernel = os.readlink(f"/proc/self/fd/{sock.fileno()}").startswith("socket:")
 print("kernel" if kernel else "stack")
 """
+# A ring's calls would bypass the library, so a program must see that there is none (io_uring_setup(2)).
+RING = """
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+result = libc.syscall(425, 8, ctypes.create_string_buffer(120))
+print(result, errno.errorcode[ctypes.get_errno()])
+"""
 RETURNS_0 = "int main(void) { return 0; }"
 # The note of the Go linker.
 GO = r"""
@@ -127,3 +134,8 @@ def test_a_program_with_other_privileges_is_reported(installed: Installed, tmp_p
     assert (done.returncode, "is a set-user-ID program" in done.stderr) == (2, True)
     Path(program).chmod(0o755)
     assert bootstack(installed, tmp_path, program, strict=True).returncode == 0
+
+
+def test_a_program_finds_no_ring(installed: Installed, tmp_path: Path) -> None:
+    done = bootstack(installed, tmp_path, PYTHON, "-c", RING, strict=True)
+    assert (done.returncode, done.stdout) == (0, "-1 ENOSYS\n"), done.stderr
