@@ -19,6 +19,7 @@ nbr_insert(struct nbr_table *nt, struct nbr *n, const struct ifnet *ifp,
 	    ifp->if_index));
 	n->n_ifindex = ifp->if_index;
 	n->n_rank = rank;
+	mbufq_init(&n->n_hold);
 	TAILQ_INSERT_TAIL(&nt->nt_share[n->n_ifindex].queue[rank], n, n_link);
 	nt->nt_share[n->n_ifindex].len[rank]++;
 	nt->nt_share[n->n_ifindex].total++;
@@ -28,11 +29,36 @@ nbr_insert(struct nbr_table *nt, struct nbr *n, const struct ifnet *ifp,
 void
 nbr_remove(struct nbr_table *nt, struct nbr *n)
 {
-	KASSERT(nt->nt_count > 0, ("nbr_remove: none counted"));
+	KASSERT(nt->nt_count > 0 && n->n_hold.mq_len == 0,
+	    ("nbr_remove: %u entries, %u packets", nt->nt_count,
+	    n->n_hold.mq_len));
 	TAILQ_REMOVE(&nt->nt_share[n->n_ifindex].queue[n->n_rank], n, n_link);
 	nt->nt_share[n->n_ifindex].len[n->n_rank]--;
 	nt->nt_share[n->n_ifindex].total--;
 	nt->nt_count--;
+}
+
+bool
+nbr_hold(struct nbr_table *nt, struct nbr *n, struct mbuf *m)
+{
+	const bool full = n->n_hold.mq_len >= NBR_HOLD ||
+	    (n->n_hold.mq_len > 0 && nt->nt_held >= NBR_HOLD_ALL);
+
+	if (full)
+		m_freem(mbufq_dequeue(&n->n_hold));
+	else
+		nt->nt_held++;
+	mbufq_enqueue(&n->n_hold, m);
+	return (full);
+}
+
+void
+nbr_release(struct nbr_table *nt, struct nbr *n, struct mbufq *to)
+{
+	KASSERT(nt->nt_held >= n->n_hold.mq_len, ("nbr_release: %u of %u",
+	    n->n_hold.mq_len, nt->nt_held));
+	nt->nt_held -= n->n_hold.mq_len;
+	mbufq_concat(to, &n->n_hold);
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order in which full tables of link addresses evict entries.  Anyone on
+ * Tables of link addresses: the order in which full ones evict entries, and
+ * the packets that wait for an address.  Anyone on
  * a link can fill such a table with invented addresses (RFC 6583), so the
  * neighbours that this host talks to must survive a flood:
  *
@@ -10,6 +11,8 @@
  *	  only heard, not requested; then the least recently confirmed.
  *	- A sixteenth of the table stays available to incomplete entries, so
  *	  that a new neighbour is resolved while the others are all confirmed.
+ *	- The latest packet to each incomplete entry waits (RFC 1122 section
+ *	  2.3.2.2).  Further ones wait while there are few, of it and of all.
  */
 #ifndef NET_NEIGHBOUR_H
 #define NET_NEIGHBOUR_H
@@ -25,9 +28,13 @@ enum nbr_rank {
 	NBR_RANKS
 };
 
+#define	NBR_HOLD	64	/* max packets that wait for one entry */
+#define	NBR_HOLD_ALL	1024	/* and of a table, beyond the latest of each */
+
 /* A member of an entry.  All members are protected by the table's lock. */
 struct nbr {
 	TAILQ_ENTRY(nbr) n_link;
+	struct mbufq	 n_hold;	/* packets that wait */
 	unsigned	 n_ifindex;
 	enum nbr_rank	 n_rank;
 };
@@ -39,12 +46,19 @@ struct nbr_table {
 		unsigned	 len[NBR_RANKS], total;
 	}		 nt_share[IF_MAX + 1];
 	unsigned	 nt_count;
+	unsigned	 nt_held;	/* packets in all n_hold */
 };
 
 void	 nbr_init(struct nbr_table *);
 void	 nbr_insert(struct nbr_table *, struct nbr *, const struct ifnet *,
 	    enum nbr_rank);
 void	 nbr_remove(struct nbr_table *, struct nbr *);
+/*
+ * Queues a packet.  True: the oldest of the entry was freed for it.
+ * nbr_release() appends all to a queue; nbr_remove() needs this before.
+ */
+bool	 nbr_hold(struct nbr_table *, struct nbr *, struct mbuf *);
+void	 nbr_release(struct nbr_table *, struct nbr *, struct mbufq *to);
 /* The entry becomes the newest of a rank. */
 void	 nbr_refresh(struct nbr_table *, struct nbr *, enum nbr_rank);
 /*

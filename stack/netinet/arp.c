@@ -34,7 +34,6 @@
 #define	ARP_RETRY	NSEC_PER_SEC
 #define	ARP_TICK_MIN	(100 * NSEC_PER_MSEC)
 #define	ARP_DEFEND	(10 * NSEC_PER_SEC)	/* RFC 5227 section 1.1 */
-#define	ARP_HOLD	64		/* packets queued for one address */
 
 static struct mtx arp_lock;
 
@@ -55,7 +54,6 @@ struct arpent {
 	unsigned	 ae_tries GUARDED_BY(arp_lock);
 	nsec_t		 ae_asked GUARDED_BY(arp_lock);	/* [l] the last one */
 	nsec_t		 ae_expires GUARDED_BY(arp_lock);	/* [l] */
-	struct mbufq	 ae_hold GUARDED_BY(arp_lock);	/* [l] */
 	struct nbr	 ae_nbr GUARDED_BY(arp_lock);	/* [l] */
 };
 
@@ -145,12 +143,8 @@ static void arp_timer(void *);
 static void
 arp_forget(struct arpent *ae, struct mbufq *dead) REQUIRES(arp_lock)
 {
-	struct mbuf *m;
-
-	while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL) {
-		ARPSTAT_INC(dropped);
-		mbufq_enqueue(dead, m);
-	}
+	counter_add(&arpstat.dropped, ae->ae_nbr.n_hold.mq_len);
+	nbr_release(&arp_table, &ae->ae_nbr, dead);
 	atomic_fetchadd_u64(&arp_changes, 1);
 	LIST_REMOVE(ae, ae_link);
 	nbr_remove(&arp_table, &ae->ae_nbr);
@@ -172,7 +166,6 @@ arp_create(struct ifnet *ifp, struct in_addr addr, enum nbr_rank rank,
 	ae = kmalloc(sizeof(*ae));
 	ae->ae_ifp = ifp;
 	ae->ae_addr = addr;
-	mbufq_init(&ae->ae_hold);
 	LIST_INSERT_HEAD(&arp_hash[arp_bucket(addr)], ae, ae_link);
 	nbr_insert(&arp_table, &ae->ae_nbr, ifp, rank);
 	if (!callout_pending(&arp_callout))
@@ -262,7 +255,7 @@ link_hint(struct in_addr addr)
 }
 
 /* Looks up the table; *ask: the caller must send a request. */
-static int
+static void
 resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, bool *ready, bool *ask, struct mbufq *dead)
     REQUIRES(arp_lock)
@@ -278,12 +271,9 @@ resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 		if (!ae->ae_expiring)
 			lh->changes = atomic_load_u64(&arp_changes);
 		memcpy(lh->lladdr, ae->ae_lladdr, 6);
-		return (0);
+	} else if (nbr_hold(&arp_table, &ae->ae_nbr, m)) {
+		ARPSTAT_INC(dropped);
 	}
-	if (ae->ae_hold.mq_len == ARP_HOLD)
-		return (ENOBUFS);
-	mbufq_enqueue(&ae->ae_hold, m);
-	return (0);
 }
 
 /* Multicast and broadcast addresses are mapped without a request. */
@@ -300,47 +290,42 @@ resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 }
 
 /* Resolves an address that the thread's cache does not have. */
-NOINLINE static int
+NOINLINE static bool
 resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    struct link_hint *lh, uint8_t lladdr[6], bool *ready)
+    struct link_hint *lh, uint8_t lladdr[6])
 {
+	bool ask = false, ready;
 	struct mbufq dead;
-	bool ask = false;
-	int error;
 
-	*ready = resolve_many(ifp, nexthop, lladdr);
-	if (*ready)
-		return (0);
+	if (resolve_many(ifp, nexthop, lladdr))
+		return (true);
 	mbufq_init(&dead);
 	mtx_lock(&arp_lock);
-	error = resolve(ifp, m, nexthop, lh, ready, &ask, &dead);
+	resolve(ifp, m, nexthop, lh, &ready, &ask, &dead);
 	mtx_unlock(&arp_lock);
-	if (error != 0) {
-		ARPSTAT_INC(dropped);
-		m_freem(m);
-	}
 	if (ask)
 		arp_broadcast(ifp, arp_request(ifp, nexthop));
 	arp_bury(&dead);
-	if (*ready)
+	if (ready)
 		memcpy(lladdr, lh->lladdr, 6);
-	return (error);
+	return (ready);
 }
 
-/* Stores nexthop's link address in a waiting frame; consumes m. */
-__hot static int
+/*
+ * Stores nexthop's link address.  False: the packet waits until it is known.
+ */
+__hot static bool
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    uint8_t lladdr[6], bool *ready)
+    uint8_t lladdr[6])
 {
 	struct link_hint *lh = link_hint(nexthop);
 
 	if (__predict_false(lh->changes != atomic_load_acq_u64(&arp_changes)) ||
 	    __predict_false(lh->addr.s_addr != nexthop.s_addr) ||
 	    __predict_false(lh->ifp != ifp))
-		return (resolve_anew(ifp, m, nexthop, lh, lladdr, ready));
+		return (resolve_anew(ifp, m, nexthop, lh, lladdr));
 	memcpy(lladdr, lh->lladdr, 6);
-	*ready = true;
-	return (0);
+	return (true);
 }
 
 /* if_output of Ethernet. */
@@ -348,12 +333,9 @@ __hot static int
 arp_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	uint8_t dst[6];
-	bool ready;
-	int error;
 
-	error = arp_resolve(ifp, m, nexthop, dst, &ready);
-	if (!ready)
-		return (error);
+	if (__predict_false(!arp_resolve(ifp, m, nexthop, dst)))
+		return (0);
 	return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
 }
 
@@ -397,7 +379,7 @@ arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
 		nbr_refresh(&arp_table, &ae->ae_nbr, ae->ae_tries > 0 ?
 		    NBR_CONFIRMED : ae->ae_nbr.n_rank);
 		arp_complete(ae, lladdr);
-		mbufq_take(&hold, &ae->ae_hold);
+		nbr_release(&arp_table, &ae->ae_nbr, &hold);
 	}
 	mtx_unlock(&arp_lock);
 	while ((m = mbufq_dequeue(&hold)) != NULL)

@@ -31,7 +31,6 @@
 #define	ND6_TICK	NSEC_PER_SEC
 #define	ND6_TRIES	3		/* RFC 4861 section 10 */
 #define	ND6_DELAY	(5 * NSEC_PER_SEC)
-#define	ND6_HOLD	64		/* packets queued for one address */
 
 enum nd6_state { INCOMPLETE, REACHABLE, STALE, DELAY, PROBE };
 
@@ -54,7 +53,6 @@ struct nd6_entry {
 	unsigned	 ne_tries GUARDED_BY(nd6_lock);
 	/* [l] time of the next transition */
 	nsec_t		 ne_when GUARDED_BY(nd6_lock);
-	struct mbufq	 ne_hold GUARDED_BY(nd6_lock);	/* [l] */
 	struct nbr	 ne_nbr GUARDED_BY(nd6_lock);	/* [l] */
 };
 
@@ -151,12 +149,8 @@ nd6_retrans(const struct ifnet *ifp)
 static void
 nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
 {
-	struct mbuf *m;
-
-	while ((m = mbufq_dequeue(&ne->ne_hold)) != NULL) {
-		ND6STAT_INC(dropped);
-		mbufq_enqueue(dead, m);
-	}
+	counter_add(&nd6stat.dropped, ne->ne_nbr.n_hold.mq_len);
+	nbr_release(&nd6_table, &ne->ne_nbr, dead);
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	LIST_REMOVE(ne, ne_link);
 	nbr_remove(&nd6_table, &ne->ne_nbr);
@@ -178,7 +172,6 @@ nd6_create(struct ifnet *ifp, const struct in6_addr *addr, enum nbr_rank rank,
 	ne = kmalloc(sizeof(*ne));
 	ne->ne_ifp = ifp;
 	ne->ne_addr = *addr;
-	mbufq_init(&ne->ne_hold);
 	LIST_INSERT_HEAD(&nd6_hash[nd6_bucket(addr)], ne, ne_link);
 	nbr_insert(&nd6_table, &ne->ne_nbr, ifp, rank);
 	return (ne);
@@ -195,19 +188,16 @@ nd6_bury(struct mbufq *dead)
 }
 
 /*
- * Queues a packet until the answer arrives; a full queue drops the oldest.  An
- * error about a packet of this host is received on the outgoing interface.
+ * Queues a packet until the answer arrives.  An error about a packet of this
+ * host is received on the outgoing interface.
  */
 static void
 nd6_hold(struct nd6_entry *ne, struct mbuf *m) REQUIRES(nd6_lock)
 {
 	if (m->m_pkthdr.rcvif == NULL)
 		m->m_pkthdr.rcvif = ne->ne_ifp;
-	if (ne->ne_hold.mq_len >= ND6_HOLD) {
+	if (nbr_hold(&nd6_table, &ne->ne_nbr, m))
 		ND6STAT_INC(dropped);
-		m_freem(mbufq_dequeue(&ne->ne_hold));
-	}
-	mbufq_enqueue(&ne->ne_hold, m);
 }
 
 static struct link6_hint *
@@ -294,7 +284,7 @@ nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
 		nbr_refresh(&nd6_table, &ne->ne_nbr, NBR_HEARD);
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	memcpy(ne->ne_lladdr, lladdr, 6);
-	mbufq_take(ready, &ne->ne_hold);
+	nbr_release(&nd6_table, &ne->ne_nbr, ready);
 }
 
 static void

@@ -214,6 +214,32 @@ TEST(a_scan_leaves_neighbours_of_each_interface)
 	forget_all();
 }
 
+/* RFC 1122 section 2.3.2.2: the latest packet to each address is kept. */
+TEST(a_scan_holds_few_packets)
+{
+	const uint64_t before = counter("mbuf.outstanding");
+	struct mbuf *m;
+
+	start_over();
+	for (unsigned k = 0; k < 64; k++)
+		for (unsigned i = 0; i < 200; i++)
+			send_left(nth("10.9.0.10", i));
+	mbufq_drain(&sent[0]);
+	/* each in an mbuf with a cluster, which may be counted */
+	CHECK(counter("mbuf.outstanding") <= before + 2 * (1024 + 200));
+	send_left(addr("10.9.0.250"));
+	mbufq_drain(&sent[0]);
+	mem_input(mem[0], arp_frame(0, ARPOP_REPLY, HOST_MAC(0),
+	    addr("10.9.0.250"), mem[0]->if_addr));
+	m = take_sent(0);
+	CHECK_EQ(IP_AT(m)->ip_dst.s_addr, addr("10.9.0.250").s_addr);
+	m_freem(m);
+	mem_input(mem[0], arp_frame(0, ARPOP_REPLY, HOST_MAC(0),
+	    addr("10.9.0.11"), mem[0]->if_addr));
+	CHECK(sent[0].mq_len >= 1);
+	forget_all();
+}
+
 /* A full table of confirmed neighbours takes another one during a scan. */
 TEST(a_new_neighbour_gets_into_a_full_table)
 {
