@@ -19,6 +19,8 @@
 
 static struct rwlock in6_lock;
 
+#define	IA6_PROBE	0x100	/* a probe is due */
+
 /*
  * Locks used to protect struct in6_ifaddr members:
  *	[I] immutable
@@ -238,30 +240,45 @@ addr_expire(struct in6_ifaddr *ia)
 	kfree(ia);
 }
 
+/* Takes one address that must be probed; false: there is none. */
+static bool
+next_probe(struct ifnet **ifp, struct in6_addr *addr)
+{
+	struct in6_ifaddr *ia;
+
+	rw_wlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		if (ia->ia_flags & IA6_PROBE) {
+			ia->ia_flags &= ~(unsigned)IA6_PROBE;
+			*ifp = ia->ia_ifp;
+			*addr = ia->ia_addr;
+			break;
+		}
+	rw_wunlock(&in6_lock);
+	return (ia != NULL);
+}
+
 void
 in6_addr_tick(void)
 {
-	struct { struct ifnet *ifp; struct in6_addr addr; } probe[16];
 	LIST_HEAD(, in6_ifaddr) dead = LIST_HEAD_INITIALIZER(dead);
 	const nsec_t now = mach_uptime();
 	struct in6_ifaddr *ia, *next;
-	unsigned n = 0;
+	struct in6_addr addr;
+	struct ifnet *ifp;
 	bool expired;
 
 	rw_wlock(&in6_lock);
 	for (ia = LIST_FIRST(&in6_addrs); ia != NULL; ia = next) {
 		next = LIST_NEXT(ia, ia_link);
-		expired = false;
-		/* further addresses wait for the next second */
-		if (n < nitems(probe) && addr_tick(ia, now, &expired)) {
-			probe[n].ifp = ia->ia_ifp;
-			probe[n++].addr = ia->ia_addr;
-		} else if (expired)
+		if (addr_tick(ia, now, &expired))
+			ia->ia_flags |= IA6_PROBE;
+		else if (expired)
 			LIST_INSERT_HEAD(&dead, ia, ia_link);
 	}
 	rw_wunlock(&in6_lock);
-	while (n-- > 0)
-		nd6_solicit(probe[n].ifp, &in6addr_any, &probe[n].addr, false);
+	while (next_probe(&ifp, &addr))
+		nd6_solicit(ifp, &in6addr_any, &addr, false);
 	rw_private(&in6_lock);		/* of the dead */
 	while ((ia = LIST_FIRST(&dead)) != NULL) {
 		LIST_REMOVE(ia, ia_link);

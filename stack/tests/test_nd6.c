@@ -276,6 +276,27 @@ TEST(an_address_of_another_is_not_used)
 	set("net.inet6.ip6.dad_count", "0");
 }
 
+/* However many addresses there are, each is probed within a second. */
+TEST(many_addresses_are_probed_together)
+{
+	const uint64_t before = nd_stat("solicits");
+	struct in6_addr a = addr6("2001:db8::6:0");
+
+	set("net.inet6.ip6.dad_count", "1");
+	for (unsigned i = 0; i < 40; i++) {
+		a.s6_addr[15] = (uint8_t)i;
+		CHECK_EQ(in6_addr_add(mem[0], &a, 64, 0, NSEC_FOREVER,
+		    mach_uptime() + 5 * NSEC_PER_SEC), 0);
+	}
+	t_sleep(1000);
+	CHECK_EQ(nd_stat("solicits"), before + 40);
+	t_sleep(1000);
+	CHECK_EQ(in6_addr_flags(mem[0], &a), IA6_PRESENT);
+	t_sleep(5 * 1000);
+	CHECK_EQ(in6_addr_flags(mem[0], &a), 0);	/* its lifetime ended */
+	set("net.inet6.ip6.dad_count", "0");
+}
+
 /* A router advertisement from fe80::2 with one prefix, 64 bits long. */
 static void
 router_advert(uint16_t lifetime, const char *prefix, uint8_t flags,
