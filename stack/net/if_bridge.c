@@ -134,7 +134,7 @@ bridge_timer(void *arg)
 	mtx_unlock_as(&b->b_lock, &bridge_role);
 }
 
-/* Adds a host; a full table evicts the one that sent nothing for the longest time. */
+/* Adds a host; a full table evicts the one that was idle for longest. */
 static struct bridge_host *
 host_add(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
     REQUIRES(b->b_lock, bridge_role)
