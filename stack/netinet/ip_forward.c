@@ -99,7 +99,7 @@ ip_isplain(const struct mbuf *m)
 	if (len < IP_HDRLEN || len > m->m_pkthdr.len ||
 	    !ip_mayforward(m, ip) || ip_badsource(m))
 		return (false);
-	return (in_hdrsum(ip, IP_HDRLEN) == 0 && !ip_isours(m, ip->ip_dst));
+	return (in_hdrsum_ok(ip, IP_HDRLEN) && !ip_isours(m, ip->ip_dst));
 }
 
 /*

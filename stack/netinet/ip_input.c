@@ -60,8 +60,9 @@ ip_protoinput(uint8_t proto)
 	return (ip_protos[proto].input);
 }
 
-static inline uint16_t
-header_sum(const struct ip *ip, unsigned hlen)
+/* The sum of a header's words of 32 bits. */
+static inline uint64_t
+words_sum(const struct ip *ip, unsigned hlen)
 {
 	const unsigned char *p = (const unsigned char *)ip;
 	uint64_t sum = 0;
@@ -72,18 +73,34 @@ header_sum(const struct ip *ip, unsigned hlen)
 		memcpy(&w, p + i, sizeof(w));
 		sum += w;
 	}
-	/* at most 15 words: fold to 18 bits, 17 bits, then the last carry */
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ((uint16_t)~(sum + (sum >> 16)));
+	return (sum);
 }
 
-/* Nearly every header has no options; its sum is unrolled. */
+/*
+ * The header's sum modulo 0xffff, which is that of ones' complement, because
+ * 2^16 is 1 modulo 0xffff: a multiplication instead of several additions.
+ * Nearly every header has no options; its sum is unrolled.
+ */
+static inline uint16_t
+header_sum(const struct ip *ip, unsigned hlen)
+{
+	return ((uint16_t)((__predict_true(hlen == IP_HDRLEN) ?
+	    words_sum(ip, IP_HDRLEN) : words_sum(ip, hlen)) % 0xffff));
+}
+
 uint16_t
 in_hdrsum(const struct ip *ip, unsigned hlen)
 {
-	return (__predict_true(hlen == IP_HDRLEN) ?
-	    header_sum(ip, IP_HDRLEN) : header_sum(ip, hlen));
+	const uint16_t sum = header_sum(ip, hlen);
+
+	/* a header is not all zeros: of both zeros its sum is 0xffff */
+	return ((uint16_t)~(sum == 0 ? 0xffff : sum));
+}
+
+bool
+in_hdrsum_ok(const struct ip *ip, unsigned hlen)
+{
+	return (header_sum(ip, hlen) == 0);
 }
 
 uint16_t
@@ -205,7 +222,7 @@ ip_validate(struct mbuf *m, unsigned *hlen)
 		m = m_pullup(m, *hlen);
 	KASSERT(m != NULL && m->m_len >= *hlen, ("ip_validate: header"));
 	ip = mtod(m, struct ip *);
-	if (in_hdrsum(ip, *hlen) != 0) {
+	if (!in_hdrsum_ok(ip, *hlen)) {
 		IPSTAT_INC(badsum);
 		goto drop;
 	}

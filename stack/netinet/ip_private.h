@@ -47,6 +47,8 @@ void	 ip_redirect_send(const struct mbuf *, const struct nhop *);
 uint32_t ip_wirelen(const struct mbuf *);
 /* Checksum of a contiguous header, to be stored in ip_sum. */
 uint16_t in_hdrsum(const struct ip *, unsigned hlen);
+/* Whether ip_sum is right. */
+bool	 in_hdrsum_ok(const struct ip *, unsigned hlen);
 /*
  * Last stage of output and forwarding: does the segmentation, checksums and
  * fragmentation that the device and its MTU require, then sends to the link.

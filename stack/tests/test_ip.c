@@ -116,6 +116,32 @@ TEST(bad_headers_are_counted_and_dropped)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
+/* RFC 1071: of all values of the field, one or two (0 and 0xffff) are right. */
+TEST(the_sum_of_a_header_is_that_of_the_rfc)
+{
+	uint32_t words[15], right;
+	uint64_t seed = 1;
+	struct ip *ip = (struct ip *)(void *)words;
+
+	for (unsigned hlen = 20; hlen <= 60; hlen += 8) {
+		for (size_t i = 0; i < nitems(words); i++, seed += 0x9e3779b9)
+			words[i] = (uint32_t)(seed * seed >> 7);
+		ip->ip_sum = 0;
+		right = 0;
+		for (unsigned i = 0; i < hlen / 2; i++)
+			right += ((const uint16_t *)(const void *)words)[i];
+		right = (right & 0xffff) + (right >> 16);
+		right = (right & 0xffff) + (right >> 16);
+		right = ~right & 0xffff;
+		CHECK_EQ(in_hdrsum(ip, hlen), right);
+		for (uint32_t sum = 0; sum <= 0xffff; sum++) {
+			ip->ip_sum = (uint16_t)sum;
+			CHECK_EQ(in_hdrsum_ok(ip, hlen), sum % 0xffff ==
+			    right % 0xffff);
+		}
+	}
+}
+
 TEST(a_wrong_checksum_is_dropped)
 {
 	struct mbuf *m = packet(0, LEFT, ROUTER, PROTO_TEST, 64);
