@@ -143,14 +143,16 @@ fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
     REQUIRES(fragq_lock)
 {
 	const unsigned max = atomic_load_u32(&maxfragpackets);
+	const struct fragq_family *oldest;
 	struct fragq *q;
 
 	if (max == 0)
 		return (NULL);
 	while (fragq_count >= max) {
 		q = TAILQ_FIRST(&fragq_ages);
-		atomic_count_u64(q->q_family->ff_evicted, 1);
-		frags_free(q->q_family, fragq_remove(q));
+		oldest = q->q_family;
+		atomic_count_u64(oldest->ff_evicted, 1);
+		frags_free(oldest, fragq_remove(q));
 	}
 	q = kmalloc(sizeof(*q));
 	q->q_family = ff;
