@@ -18,13 +18,13 @@ app.autodiscover_tasks(
 )
 
 
-def _as_settings_say(loglevel: int | None = None, **_: Any) -> None:
+def _configure_logging(loglevel: int | None = None, **_: Any) -> None:
     logging.config.dictConfig(settings.LOGGING)
     logging.getLogger().setLevel(loglevel or logging.INFO)
 
 
 if settings.LOG:  # Celery leaves logging to a receiver of this signal; without one it configures its own.
-    setup_logging.connect(_as_settings_say)
+    setup_logging.connect(_configure_logging)
 
 
 @worker_init.connect

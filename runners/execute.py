@@ -242,11 +242,11 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
             ahead = [entry for entry in ahead if entry[0] not in spared]
             notes.append(clock.spare(enough, spared))
             continue
-        clock.tell([other for other, _ in ahead])
+        clock.publish_estimate([other for other, _ in ahead])
         run_boot(bench, variants[boot.variant], boot, missing)
         clock.spent.append(boot)
         del ahead[0]
-    clock.tell([])
+    clock.publish_estimate([])
     return notes
 
 
@@ -270,7 +270,7 @@ class _Clock:
         self.spent: list[PlannedBoot] = []
         self.began = time.monotonic()
 
-    def tell(self, ahead: Sequence[PlannedBoot]) -> None:
+    def publish_estimate(self, ahead: Sequence[PlannedBoot]) -> None:
         fraction = 1 - len(ahead) / self.total if self.total else 1.0
         progress.publish(self.number, "eta", seconds=round(self._seconds(ahead)), fraction=fraction)
         if ahead:

@@ -46,7 +46,7 @@ class Action(StrEnum):
     MANAGE_ACCOUNTS = "manage accounts"
 
 
-LEAST: dict[Action, Role | None] = {
+LOWEST_ROLE: dict[Action, Role | None] = {
     Action.SIGN_IN: None,
     Action.SET_PASSWORD: None,
     Action.SIGN_OUT: None,
@@ -81,7 +81,7 @@ class NotAllowedError(PermissionDenied):
     """The user's role does not allow the action; the message names the role that does."""
 
     def __init__(self, action: Action) -> None:
-        least = LEAST[action]
+        least = LOWEST_ROLE[action]
         needed = f"the role {least.label}" if least else "nothing"
         super().__init__(f"“{action}” needs {needed}, or one above it. An administrator gives roles.")
         self.action = action
@@ -89,5 +89,5 @@ class NotAllowedError(PermissionDenied):
 
 def may(who: User | AnonymousUser | Actor, action: Action) -> bool:
     """Return whether an account, or an actor for one, may take an action."""
-    least = LEAST[action]
+    least = LOWEST_ROLE[action]
     return least is None or (who.is_active and getattr(who, "role", 0) >= least)

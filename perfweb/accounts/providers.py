@@ -117,7 +117,7 @@ class Provider(ABC):
             token = app.authorize_access_token(request, claims_options=self._claims())
             person = self._person(app, token)
         if not (0 < len(person.subject) <= LONGEST_SUBJECT and person.subject.isprintable()):
-            raise self._unbelievable("a subject that is empty, too long, or not printable")
+            raise self._invalid("a subject that is empty, too long, or not printable")
         return person, begun["kept"]
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Provider(ABC):
             words = f"Sign-in with {self.label} is not configured completely. Contact an administrator of this site."
             raise ProviderError(words, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
 
-    def _unbelievable(self, reason: str) -> ProviderError:
+    def _invalid(self, reason: str) -> ProviderError:
         words = f"The response of {self.label} is invalid. {AGAIN} If that fails, contact an administrator."
         return ProviderError(words, reason, HTTPStatus.BAD_GATEWAY)
 
@@ -171,7 +171,7 @@ class Provider(ABC):
             TypeError,
             ValueError,
         ) as error:
-            raise self._unbelievable(f"{type(error).__name__}: {error}") from None
+            raise self._invalid(f"{type(error).__name__}: {error}") from None
 
 
 class GitHub(Provider):
@@ -199,13 +199,13 @@ class OpenId(Provider):
         answer.raise_for_status()
         said = answer.json()
         if said["issuer"] != self.issuer:
-            raise self._unbelievable(f"it calls itself {said['issuer']!r}")
+            raise self._invalid(f"it calls itself {said['issuer']!r}")
         addresses = {name: said[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
         if "userinfo_endpoint" in said:
             addresses["userinfo_endpoint"] = said["userinfo_endpoint"]
         for address in addresses.values():
             if not is_safe(address):
-                raise self._unbelievable(f"the address {address!r} is not https")
+                raise self._invalid(f"the address {address!r} is not https")
         offered = set(said.get("id_token_signing_alg_values_supported", ["RS256"]))
         signatures = [name for name in SIGNED_WITH if name in offered]
         method = BASIC if BASIC in said.get("token_endpoint_auth_methods_supported", [BASIC]) else POSTED
@@ -225,7 +225,7 @@ class OpenId(Provider):
         if not any(map(said.get, NAMES)) and "userinfo_endpoint" in app.server_metadata:
             more = app.userinfo(token=token)
             if more["sub"] != said["sub"]:
-                raise self._unbelievable("the ID token and the user's information are about different people")
+                raise self._invalid("the ID token and the user's information are about different people")
             said |= more
         names = (said.get(claim) for claim in (*NAMES, "sub"))
         return Person(self.issuer, _text(said["sub"]), next(str(name) for name in names if name))

@@ -19,7 +19,7 @@ from perfweb.accounts.actors import Actor, address_of, on_page
 from perfweb.accounts.forms import LogForm, PasswordForm, SignInForm, TokenForm
 from perfweb.accounts.guards import acts
 from perfweb.accounts.models import Entry, Means, Outcome, Token, User
-from perfweb.accounts.permissions import LEAST, Action, may
+from perfweb.accounts.permissions import LOWEST_ROLE, Action, may
 from perfweb.parameters import number_in
 
 LINES = 50
@@ -180,7 +180,7 @@ def _account(
         "identities": identities,
         "providers": [provider for provider in providers.set_up().values() if provider.issuer not in linked],
         "owner": owner,
-        "allowed": [action.value for action in Action if LEAST[action] and may(owner, action)],
+        "allowed": [action.value for action in Action if LOWEST_ROLE[action] and may(owner, action)],
         "tokens": owner.tokens.all(),
         "form": form,
         "made": made,

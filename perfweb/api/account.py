@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import BaseModel, Field
 
-from perfweb.accounts.permissions import LEAST, Action, may
+from perfweb.accounts.permissions import LOWEST_ROLE, Action, may
 from perfweb.api.identity import BEARER, actor_of
 from perfweb.api.operations import read
 
@@ -40,5 +40,5 @@ def get_account(request: HttpRequest, response: HttpResponse) -> Account:
         token=actor.token.name,
         scope=actor.token.get_scope_display(),
         expires=actor.token.expires,
-        may=[action.value for action in Action if LEAST[action] and may(actor, action)],
+        may=[action.value for action in Action if LOWEST_ROLE[action] and may(actor, action)],
     )

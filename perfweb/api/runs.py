@@ -179,7 +179,7 @@ def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Win
     """List runs, newest first."""
     rows = _filtered(wanted).select_related("plan", "testbed", "imported").prefetch_related("variants__build")
     runs, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda run: run.pk)
-    said = _said(runs) if wanted.verdicts else {}
+    said = _verdicts_of(runs) if wanted.verdicts else {}
     return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
 
 
@@ -190,7 +190,7 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
     dated(response, run)
     counts = Measurement.objects.filter(boot__run=run).order_by().values_list("state").annotate(Count("pk"))
     return RunDetail(
-        **_row(run, _said([run])[run.pk]),
+        **_row(run, _verdicts_of([run])[run.pk]),
         hosts=[HostOfRun(role=host.role, name=host.name, facts=host.facts) for host in run.host_facts.all()],
         history=[
             Transition(at=step.at, from_state=step.from_state, to_state=RunState(step.to_state), reason=step.reason)
@@ -291,7 +291,7 @@ def _filtered(wanted: RunFilters) -> QuerySet[Run]:
     return runs
 
 
-def _said(runs: Sequence[Run]) -> dict[int, list[PairVerdict]]:
+def _verdicts_of(runs: Sequence[Run]) -> dict[int, list[PairVerdict]]:
     return {
         run.pk: [PairVerdict(base=pair.a.name, variant=pair.b.name, words=pair.tally) for pair in pairs]
         for run, pairs in verdicts(runs)

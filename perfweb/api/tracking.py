@@ -150,7 +150,7 @@ class AlertFilters(BaseModel):
     cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
 
 
-class SaidIn(BaseModel):
+class AlertUpdateIn(BaseModel):
     """An update of an alert."""
 
     model_config = ConfigDict(extra="forbid")
@@ -218,16 +218,16 @@ def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG
 
 
 @change(router, "alerts/{number}/say", AlertDetail, Action.JUDGE_ALERT)
-def say_about_alert(request: HttpRequest, number: Number, said: SaidIn) -> AlertDetail:
+def change_alert(request: HttpRequest, number: Number, changed: AlertUpdateIn) -> AlertDetail:
     """Set the outcome, or the owner until a due date, of a confirmed alert, or comment on it.
 
     Missing values stay unchanged; an owner without a due date has none.
     """
     known = _find_alert(number)
-    owner = said.owner
-    if owner is None and said.due is not None:
+    owner = changed.owner
+    if owner is None and changed.due is not None:
         owner = known.owner.get_username() if known.owner else ""
-    update = services.AlertUpdate(state=said.state or "", owner=owner, due=said.due, text=said.text)
+    update = services.AlertUpdate(state=changed.state or "", owner=owner, due=changed.due, text=changed.text)
     try:
         services.update_alert(actor_of(request), number, update)
     except IllegalTransitionError as error:

@@ -97,7 +97,7 @@ def changes(repository: Repository, branch: str, ref: str, *, each: bool = False
     """Return the changes of a fetched ref that the branch does not have. Raises RepositoryError or PatchError."""
     onto, head = repository.commit(branch), repository.commit(ref)
     with repository.bench() as bench:
-        base = bench.ask("merge-base", onto.sha, head.sha).strip()
+        base = bench.output("merge-base", onto.sha, head.sha).strip()
         if not base:
             raise RepositoryError(f"these changes have no commit in common with {branch}")
         patch = bench.patch(base, head.sha, each=each)

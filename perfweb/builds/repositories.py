@@ -100,11 +100,11 @@ class Repository:
         """Return the commit of a branch, a tag or a hash. Raises RepositoryError."""
         check_name(name)
         with self.bench() as bench:
-            sha = bench.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+            sha = bench.output("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
             if not sha:
                 raise RepositoryError(f"the repository has no commit “{name}”: push it there, or name another")
-            revision = bench.ask("describe", "--always", "--tags", sha).strip()
-            committed = bench.ask("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
+            revision = bench.output("describe", "--always", "--tags", sha).strip()
+            committed = bench.output("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
         return Commit(sha, revision or sha[:12], read_time(committed, sha))
 
     @contextmanager
@@ -206,7 +206,7 @@ class Bench:
             raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
         return made
 
-    def ask(self, *words: str) -> str:
+    def output(self, *words: str) -> str:
         """Return the output of git, empty if it fails."""
         done = self._git(words)
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
@@ -225,7 +225,7 @@ class Bench:
         if failed := _FAILED_HUNK.search(said):
             path, line = failed.group(1), int(failed.group(2)[:9])
             hunk, length = _hunk(patch.diff, path, line)
-            there = self.ask("cat-file", "blob", f":{path}").splitlines()[max(line - 1, 0) :][
+            there = self.output("cat-file", "blob", f":{path}").splitlines()[max(line - 1, 0) :][
                 : min(length, LONGEST_SHOWN)
             ]
             message = f"{which} does not apply: {path} differs from what it expects at line {line}."

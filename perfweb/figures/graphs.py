@@ -69,10 +69,10 @@ def respond(
     request: HttpRequest, template: str, context: Mapping[str, Any], graphs: Sequence[Graph | None]
 ) -> HttpResponse:
     """Return the page, or its graphs if the address selects these."""
-    return asked_for(request, graphs) or render(request, template, {**context, "has_graphs": any(graphs)})
+    return selected_graphs(request, graphs) or render(request, template, {**context, "has_graphs": any(graphs)})
 
 
-def asked_for(request: HttpRequest, graphs: Sequence[Graph | None]) -> HttpResponse | None:
+def selected_graphs(request: HttpRequest, graphs: Sequence[Graph | None]) -> HttpResponse | None:
     """Return the graphs of a page if the address selects these, else None. Raises
     ParameterError.
     """

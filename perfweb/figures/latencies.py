@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long single transactions take: the percentiles that netperf reports with each sample of a request/response test,
-and those of netblast's probes at each load that it offers.
+"""Latencies of single transactions: the percentiles that netperf reports with each sample of a request/response test,
+and those of netblast's probes at each offered load.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Latencies:
-    """The latencies of one kind of one test: for each side that has some, the values of its samples by metric."""
+    """The latencies of one kind in one test: for each side with any, the values of its samples by metric."""
 
     kind: Kind
     sides: Mapping[str, Mapping[str, Sequence[float]]]
@@ -102,7 +102,7 @@ def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, lis
 
 
 def _of_kind(kind: Kind, by_side: Mapping[str, Mapping[str, Sequence[float]]]) -> Latencies:
-    """The values of one kind of each side; sides without any are left out."""
+    """The values of one kind for each side; sides without any are left out."""
     chosen = {
         label: {name: values for name, values in found.items() if name in kind.heads}
         for label, found in by_side.items()
@@ -111,9 +111,9 @@ def _of_kind(kind: Kind, by_side: Mapping[str, Mapping[str, Sequence[float]]]) -
 
 
 def latency_figure(latencies: Latencies, labels: Sequence[str]) -> Figure:
-    """Draw what each sample has of each metric, side by side, on a logarithmic scale, and a line through the medians.
+    """Draw the metrics of each sample side by side, on a logarithmic scale, with a line through the medians.
 
-    `labels` are those of all sides of the page, whose colours and markers stay theirs.
+    `labels` are those of all sides of the page, so that each keeps its colour and marker.
     """
     traces = []
     for number, values, style in drawn(latencies.sides, labels):

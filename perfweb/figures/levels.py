@@ -16,10 +16,10 @@ from perfweb.stats.comparison import Direction, Verdict
 from perfweb.verdicts.numbers import NOTHING, percent
 
 REMEMBERED = 1000
-"""Series whose changes are remembered, some ten megabytes."""
+"""Max number of cached series, some ten megabytes."""
 
 MOST_PLACES = 20
-"""Places with a change that are marked, the newest."""
+"""Max number of marked places with a change, the newest."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Spot:
 
 @dataclass(frozen=True)
 class Shift:
-    """A change of the level of a series, found at `x` of the axis, where a line has the label.
+    """A change point of a series, at `x` of the axis, where a line has the label.
 
-    The series with that name is the one with the number in its graph. It came after `since`, with `until` or before.
+    The series with that name has that number in its graph. The change is after `since`, at `until` or before.
     """
 
     label: str
@@ -61,7 +61,7 @@ class Shift:
 
 
 def shifts(timeline: Timeline) -> list[Shift]:
-    """Find the changes of the levels of all series in the order of the axis; those at one place share a label."""
+    """Find the change points of all series in the order of the axis; those at one place share a label."""
     found = [
         (float(line.x[change.place]), number, name, change)
         for number, (name, line) in enumerate(timeline.series.items())
@@ -78,7 +78,7 @@ def shifts(timeline: Timeline) -> list[Shift]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _changes(means: bytes) -> list[ChangePoint]:
-    """They depend on nothing but the series, so they may be remembered: a run adds a point to few of them."""
+    """They depend on the series only, so they can be cached: a run adds a point to few of them."""
     return change_points(np.frombuffer(means))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from perfweb.forges.markdown import block, code, folded, table
-from perfweb.forges.models import Asked
+from perfweb.forges.models import CommentRequest
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
@@ -28,7 +28,7 @@ CHANGED = {Verdict.FASTER, Verdict.SLOWER}
 
 
 @dataclass(frozen=True)
-class Told:
+class SubmissionStatus:
     """The state of a submission in words, the state of a commit status, whether that is final, and the comparisons of a
     run that has any.
     """
@@ -55,9 +55,9 @@ class Report:
     final: bool
 
 
-def report(asked: Asked) -> Report:
+def report(asked: CommentRequest) -> Report:
     """Return the current response to a request."""
-    known = [(one, tell(one)) for one in asked.submissions.order_by("number")]
+    known = [(one, status_of(one)) for one in asked.submissions.order_by("number")]
     if not known:
         return Report(f"{asked.answer}\n\n{_mark(asked)}", "", "", "", final=True)
     told = [one for _, one in known]
@@ -78,32 +78,32 @@ def mark(key: object) -> str:
     return f"<!-- perfweb {key} -->"
 
 
-def tell(submission: Submission) -> Told:
+def status_of(submission: Submission) -> SubmissionStatus:
     """Return the current state of a submission."""
     waiting = {
-        SubmissionState.RECEIVED: Told("Received", "pending", final=False),
-        SubmissionState.WAITING: Told("Waits for a maintainer's approval", "pending", final=False),
-        SubmissionState.CONFLICT: Told("Does not apply", "error", final=True),
-        SubmissionState.REFUSED: Told("Refused", "error", final=True),
-        SubmissionState.CANCELLED: Told("Cancelled", "error", final=True),
+        SubmissionState.RECEIVED: SubmissionStatus("Received", "pending", final=False),
+        SubmissionState.WAITING: SubmissionStatus("Waits for a maintainer's approval", "pending", final=False),
+        SubmissionState.CONFLICT: SubmissionStatus("Does not apply", "error", final=True),
+        SubmissionState.REFUSED: SubmissionStatus("Refused", "error", final=True),
+        SubmissionState.CANCELLED: SubmissionStatus("Cancelled", "error", final=True),
     }
     run = submission.newest_run
     if submission.state != SubmissionState.APPROVED:
         return waiting[SubmissionState(submission.state)]
     if run is None or not run.is_over:
         begun = run is not None and run.started is not None
-        return Told("Being measured" if begun else "Queued", "pending", final=False, run=run)
+        return SubmissionStatus("Being measured" if begun else "Queued", "pending", final=False, run=run)
     if run.state == RunState.CANCELLED:
-        return Told("Cancelled", "error", final=True, run=run)
+        return SubmissionStatus("Cancelled", "error", final=True, run=run)
     if run.state != RunState.DONE:
-        return Told(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
+        return SubmissionStatus(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
     pairs = run_pairs(run, counted_samples([run])[run.pk])
     compared = [one for pair in pairs for one in pair.compared]
     slower = any(one.verdict == Verdict.SLOWER for one in compared)
-    return Told(in_words(compared), "failure" if slower else "success", final=True, run=run, pairs=pairs)
+    return SubmissionStatus(in_words(compared), "failure" if slower else "success", final=True, run=run, pairs=pairs)
 
 
-def _verdict(told: Sequence[Told]) -> str:
+def _verdict(told: Sequence[SubmissionStatus]) -> str:
     """Return one line about all submissions: the common verdict, else the next step."""
     measured = [test for one in told for test in one.compared]
     open_ones = [one.words for one in told if not one.final]
@@ -113,7 +113,7 @@ def _verdict(told: Sequence[Told]) -> str:
     return ". ".join([*([in_words(measured)] if measured else []), *dict.fromkeys(others)])
 
 
-def _parts(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> list[str]:
+def _parts(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> list[str]:
     several = len(known) > 1
     parts = [_changes(known, several=several), _links(asked, known)]
     for submission, told in known:
@@ -127,7 +127,7 @@ def _parts(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> list[str]:
     return _within(parts)
 
 
-def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
+def _changes(known: Sequence[tuple[Submission, SubmissionStatus]], *, several: bool) -> str:
     """Return a table of the largest changes or, without changes, the detectable change."""
     compared = [(submission, pair, one) for submission, told in known for pair in told.pairs for one in pair.compared]
     changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in CHANGED]
@@ -153,7 +153,7 @@ def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
     return "\n\n".join([table(head, rows), *filter(None, notes)])
 
 
-def _links(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> str:
+def _links(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> str:
     pages = ", ".join(
         f"[submission {submission.number}]({submission.address})"
         + (f", [run {told.run.number}]({settings.SITE_URL}/runs/{told.run.number}/)" if told.run else "")
@@ -200,7 +200,7 @@ def _knobs(submission: Submission) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(variant.tunables.items())) if variant else ""
 
 
-def _mark(asked: Asked) -> str:
+def _mark(asked: CommentRequest) -> str:
     return mark(asked.pk)
 
 

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from perfweb.faults import services as faults
 from perfweb.forges.comments import mark, report
-from perfweb.forges.models import Asked
+from perfweb.forges.models import CommentRequest
 from perfweb.outbox import services as outbox
 from perfweb.runs.models import OPEN_STATES
 
@@ -15,16 +15,16 @@ REPORT = faults.Task("report to a forge", "it is tried again; read the messenger
 def follow() -> None:
     """Post what has changed; a final request is followed again if it is measured again."""
     again = Q(submissions__runs__state__in=OPEN_STATES)
-    open_requests = Asked.objects.filter(Q(settled=False) | again).select_related("project__mirror").distinct()
+    open_requests = CommentRequest.objects.filter(Q(settled=False) | again).select_related("project__mirror").distinct()
     faults.for_each(REPORT, open_requests, _follow)
 
 
-def _follow(asked: Asked) -> None:
+def _follow(asked: CommentRequest) -> None:
     if asked.answer or asked.submissions.exists():  # another worker is handling it
-        tell(asked)
+        post_report(asked)
 
 
-def tell(asked: Asked) -> None:
+def post_report(asked: CommentRequest) -> None:
     """Post the comment and the commit status; the outbox sends them again only if they have changed."""
     told = report(asked)
     channel = f"forge:{asked.project.mirror.name}"
@@ -33,4 +33,4 @@ def tell(asked: Asked) -> None:
     if told.state and asked.head and not asked.outdated:
         status = {"state": told.state, "description": told.description, "address": told.address}
         outbox.post(channel, f"status {asked.head}", {"what": "status", "sha": asked.head, **status})
-    Asked.objects.filter(pk=asked.pk).update(settled=told.final)
+    CommentRequest.objects.filter(pk=asked.pk).update(settled=told.final)

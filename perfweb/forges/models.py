@@ -87,10 +87,10 @@ class Delivery(models.Model):
         return self.identifier
 
 
-class Asked(models.Model):
+class CommentRequest(models.Model):
     """A request in a comment, and the service's comment that answers it."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="asked")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="requests")
     pull = models.PositiveIntegerField(help_text="number of the pull request")
     comment = models.BigIntegerField(help_text="the forge's number of the comment")
     login = models.CharField(max_length=100)
@@ -104,9 +104,8 @@ class Asked(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        verbose_name_plural = "asked"
-        indexes = [models.Index(fields=["project", "pull"], name="asked_by_pull")]
-        constraints = [models.UniqueConstraint(fields=["project", "comment"], name="asked_once")]
+        indexes = [models.Index(fields=["project", "pull"], name="request_by_pull")]
+        constraints = [models.UniqueConstraint(fields=["project", "comment"], name="request_once")]
 
     def __str__(self) -> str:
         return f"comment {self.comment} on {self.project} {self.pull}"

@@ -19,7 +19,7 @@ def send(letter: Letter) -> str:
     if project is None:
         raise NeverError(f"there is no project {name}")
     try:
-        speaker = Speaker(project)
+        speaker = Bot(project)
     except secrets.SecretError as error:
         raise LaterError(str(error), http.DENIED, everything=True) from None
     if letter.content["what"] == "status":
@@ -28,7 +28,7 @@ def send(letter: Letter) -> str:
     return speaker.issue(letter) if letter.content["what"] == "issue" else speaker.comment(letter)
 
 
-class Speaker:
+class Bot:
     """The bot of a project."""
 
     def __init__(self, project: Project) -> None:

@@ -19,7 +19,7 @@ from perfweb.builds.mirrors import FetchError
 from perfweb.builds.repositories import Repository
 from perfweb.faults import services as faults
 from perfweb.forges.markdown import block, code
-from perfweb.forges.models import Asked, Delivery, Member, Project
+from perfweb.forges.models import CommentRequest, Delivery, Member, Project
 from perfweb.forges.table import FORGES, Event
 from perfweb.outbox.services import pause
 from perfweb.plaintext import plain
@@ -82,7 +82,7 @@ def forget(now: datetime | None = None) -> int:
 
 def _act(project: Project, event: Event, *, last: bool) -> None:
     if event.kind == "push":
-        _outdate(Asked.objects.filter(project=project, pull=event.pull).exclude(head=event.head))
+        _outdate(CommentRequest.objects.filter(project=project, pull=event.pull).exclude(head=event.head))
     elif not event.bot and event.login.lower() != project.login.lower():
         _answer(project, event, last=last)
 
@@ -97,7 +97,7 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         request = parse(words)
     except RequestError as error:
         problem = f"{code(str(error))} `{PREFIX} help` lists all requests."
-    asked, _ = Asked.objects.get_or_create(
+    asked, _ = CommentRequest.objects.get_or_create(
         project=project, comment=event.comment,
         defaults={"pull": event.pull, "login": event.login[:100], "words": plain(words)},
     )  # fmt: skip
@@ -119,7 +119,7 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
     asked.save(update_fields=["answer", "head"])
 
 
-def _do(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
+def _do(asked: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
     """Handle a request; returns the answer besides results."""
     if request.verb == Verb.HELP:
         return block(help_text(PREFIX))
@@ -134,7 +134,7 @@ def _do(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
     return f"Of commit `{newest.head[:12]}`: {states}."
 
 
-def _run(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
+def _run(asked: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
     """Make submissions of the pull request as it is now, one for each combination of knobs; returns why not all."""
     project = asked.project
     ref = FORGES[project.forge].pull_ref.format(pull=event.pull)
@@ -161,7 +161,7 @@ def _branch(request: Request, project: Project, repository: Repository) -> str:
     return repository.commit(request.base).sha if request.base else project.mirror.branch
 
 
-def _cancel(asked: Asked, newest: Asked, actor: Actor) -> str:
+def _cancel(asked: CommentRequest, newest: CommentRequest, actor: Actor) -> str:
     """Cancel the newest request, for its author or a member with the permission."""
     if actor.user == asked.project.account and asked.login.lower() != newest.login.lower():
         return "Only the user who requested it, or a user on the allow-list, can cancel it."
@@ -185,15 +185,15 @@ def _actor(project: Project, event: Event) -> Actor:
     return Actor(user.username, role, Means.COMMENT, user=user)
 
 
-def _measured(asked: Asked) -> QuerySet[Asked]:
-    others = Asked.objects.filter(project=asked.project, pull=asked.pull).exclude(pk=asked.pk)
+def _measured(asked: CommentRequest) -> QuerySet[CommentRequest]:
+    others = CommentRequest.objects.filter(project=asked.project, pull=asked.pull).exclude(pk=asked.pk)
     return others.filter(submissions__isnull=False).distinct()
 
 
-def _outdate(asked: QuerySet[Asked]) -> None:
+def _outdate(asked: QuerySet[CommentRequest]) -> None:
     """Have our comments say that there is something newer."""
     keys = list(asked.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
-    Asked.objects.filter(pk__in=keys).update(outdated=True, settled=False)
+    CommentRequest.objects.filter(pk__in=keys).update(outdated=True, settled=False)
 
 
 def _state(submission: Submission) -> str:

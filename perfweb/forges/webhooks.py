@@ -35,22 +35,22 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
     """Store a delivery of a project's forge. The body is not parsed before its signature is verified."""
     project = Project.named(name)
     if project is None:
-        return _say(404, "There is no such project.")
+        return _respond(404, "There is no such project.")
     return _refusal(project, request) or _read(project, request)
 
 
 def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
     """The response to a request without a valid signature."""
     if len(request.body) > WEBHOOK_BYTES:
-        return _say(413, f"A delivery has at most {WEBHOOK_BYTES} bytes.")
+        return _respond(413, f"A delivery has at most {WEBHOOK_BYTES} bytes.")
     try:
         secret = secrets.webhook_secret(project)
     except secrets.SecretError as error:
         log.warning("webhooks of %s are refused: %s", project, error)
-        return _say(503, "This project has no secret yet.")
+        return _respond(503, "This project has no secret yet.")
     if not FORGES[project.forge].genuine(request.headers, request.body, secret):
         limits.wrong_secret(address_of(request))
-        return _say(403, "The signature is not that of this project's secret.")
+        return _respond(403, "The signature is not that of this project's secret.")
     return None
 
 
@@ -62,9 +62,9 @@ def _read(project: Project, request: HttpRequest) -> HttpResponse:
         event = forge.read(request.headers, payload) if isinstance(payload, dict) else None
     except (JsonError, ShapeError) as error:
         problem = str(error) if isinstance(error, ShapeError) else f"it {error}"
-        return _say(400, f"This delivery cannot be read: {problem}.")
+        return _respond(400, f"This delivery cannot be read: {problem}.")
     if event is None or event.path.lower() != project.path.lower():
-        return _say(200, "Nothing to do.")
+        return _respond(200, "Nothing to do.")
     digest = hashlib.sha256(request.body).hexdigest()
     return _keep(project, request.headers.get(forge.delivery, "") or digest, digest, event)
 
@@ -78,12 +78,12 @@ def _keep(project: Project, identifier: str, digest: str, event: Event) -> HttpR
                 project=project, identifier=identifier[:100], digest=digest, event=content, due=timezone.now()
             )
     except IntegrityError:
-        return _say(200, "This was delivered before.")
+        return _respond(200, "This was delivered before.")
     try:
         current_app.send_task("perfweb.forges.tasks.act", [delivery.pk], retry=False)
     except (BrokerError, OSError):
         log.warning("delivery %s waits: Redis does not answer", delivery)
-    return _say(202, "Thank you.")
+    return _respond(202, "Thank you.")
 
 
 def _storable(value: object) -> object:
@@ -91,5 +91,5 @@ def _storable(value: object) -> object:
     return value.encode("utf-8", "replace").decode().replace("\0", "?") if isinstance(value, str) else value
 
 
-def _say(status: int, words: str) -> HttpResponse:
+def _respond(status: int, words: str) -> HttpResponse:
     return HttpResponse(f"{words}\n", content_type="text/plain; charset=utf-8", status=status)

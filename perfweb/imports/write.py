@@ -76,7 +76,7 @@ def import_files(
     ImportProblemsError with all problems, and then nothing is imported.
     """
     records, sha256 = read_files(form, paths, options)
-    asked = _asked(paths, options)
+    asked = _reading_options(paths, options)
     reading = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     with transaction.atomic():
         made, new = Import.objects.get_or_create(
@@ -166,7 +166,7 @@ def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], r
             report.add(place.path, place.line, f"{asked}: give --unit and --lower, or another --test")
 
 
-def _asked(paths: Sequence[str], options: Options) -> dict[str, Any]:
+def _reading_options(paths: Sequence[str], options: Options) -> dict[str, Any]:
     """Return the options for reading as JSON: without comments for readers, and with names instead of paths."""
     asked = {name: value for name, value in asdict(options).items() if name not in {"origin", "title"}}
     asked["committed"] = options.committed.isoformat() if options.committed else None
@@ -195,7 +195,7 @@ def _by_run(records: Iterable[Record]) -> Iterator[list[Record]]:
 def _write(made: Import, plan: Plan, records: Sequence[Record], options: Options) -> Run:
     first = records[0]
     run = Run.objects.create(
-        plan=plan, testbed=lab.elsewhere(_testbed_name(first)), state=RunState.DONE,
+        plan=plan, testbed=lab.imported_testbed(_testbed_name(first)), state=RunState.DONE,
         reason=plain(f"imported: {made.origin}"), requested_by=made.imported_by, imported=made,
         started=min((record.started for record in records if record.started), default=None),
     )  # fmt: skip

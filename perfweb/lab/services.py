@@ -54,7 +54,7 @@ def labs() -> list[str]:
     return sorted(Testbed.objects.exclude(lab="").values_list("lab", flat=True).distinct())
 
 
-def elsewhere(name: str) -> Testbed:
+def imported_testbed(name: str) -> Testbed:
     """Returns the testbed `name`; makes it without hosts if there is none, for imported results."""
     testbed, _ = Testbed.objects.get_or_create(name=name)
     return testbed

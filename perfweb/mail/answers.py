@@ -123,7 +123,7 @@ def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> s
 def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, bool]]:
     """Yield the paragraphs about a comparison, each with whether its lines must not be wrapped."""
     tests = pair.compared
-    plotted = sorted(_telling(tests), key=_size, reverse=True)[:MOST_PLOTS]
+    plotted = sorted(_to_plot(tests), key=_size, reverse=True)[:MOST_PLOTS]
     knobs = ", ".join(f"{name}={value}" for name, value in pair.b.tunables.items())
     boots = max((max(test.result.boots) for test in tests), default=0)
     seen = f"{boots} boots of each on {run.testbed.label}, base {submission.revision}"
@@ -154,7 +154,7 @@ def _table(tests: Sequence[TestComparison]) -> str:
     return "\n".join(f"{name}\n    {change.ljust(widths[1])}  {verdict}" for name, change, verdict in rows)
 
 
-def _telling(tests: Sequence[TestComparison]) -> list[TestComparison]:
+def _to_plot(tests: Sequence[TestComparison]) -> list[TestComparison]:
     """Return the tests to plot: the changed ones; without any, the first test."""
     plotted = [test for test in tests if test.has_ministat]
     return [test for test in plotted if test.verdict in {Verdict.FASTER, Verdict.SLOWER}] or plotted[:1]

@@ -63,15 +63,15 @@ def listen(address: str) -> Controller | UnixSocketController:
 
 class _OnPort(Controller):
     def factory(self) -> LMTP:
-        return _speaker(self.handler)
+        return _protocol(self.handler)
 
 
 class _OnSocket(UnixSocketController):
     def factory(self) -> LMTP:
-        return _speaker(self.handler)
+        return _protocol(self.handler)
 
 
-def _speaker(handler: Intake) -> LMTP:
+def _protocol(handler: Intake) -> LMTP:
     return LMTP(handler, data_size_limit=MAIL_BYTES, timeout=SECONDS, hostname="perfweb", ident="perfweb")
 
 

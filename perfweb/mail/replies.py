@@ -13,7 +13,7 @@ from perfweb.submissions.commands import RequestError, Verb, parse
 def obey(series: Series, reply: Posting, words: str) -> None:
     """Executes the request, and answers the reply; a second call does nothing."""
     known = hashlib.sha256(reply.message_id.encode()).hexdigest()[:16]
-    answer(series, reply, f"reply-{known}", _said(series, words))
+    answer(series, reply, f"reply-{known}", _result(series, words))
 
 
 def explain(message: Message, *, known: bool) -> None:
@@ -27,7 +27,7 @@ def explain(message: Message, *, known: bool) -> None:
     sending.answer_mail(message, answers.helped() if helps else answers.no_series())
 
 
-def _said(series: Series, words: str) -> str:
+def _result(series: Series, words: str) -> str:
     try:
         verb = parse(words).verb
     except RequestError as error:

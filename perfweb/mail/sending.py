@@ -30,7 +30,7 @@ def answered(series: Series, occasion: str) -> bool:
     return Letter.objects.filter(channel=CHANNEL, key=_key(series, occasion)).exists()
 
 
-def list_told(series: Series) -> bool:
+def list_answered(series: Series) -> bool:
     """Return whether a response went to the list, which gets one result."""
     answers = Letter.objects.filter(channel=CHANNEL, key__startswith=_key(series, ""))
     return answers.exclude(content__cc=[]).exists()

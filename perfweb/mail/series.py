@@ -76,7 +76,7 @@ def _each(chosen: QuerySet[Series], step: Callable[[Series], None]) -> None:
 def _gathered(series: Series, now: datetime) -> None:
     """One step of a series that is not submitted yet."""
     postings = list(series.postings.defer("mbox"))
-    asking = _asking(series)
+    asking = _posting_with_request(series)
     missing = _missing(series, postings)
     if asking is None or missing:
         if now - series.changed > KEPT:
@@ -105,17 +105,17 @@ def _submitted(series: Series) -> None:
     submissions = list(series.submissions.order_by("number"))
     if not all(_is_over(submission) for submission in submissions):
         return
-    asking = _asking(series)
+    asking = _posting_with_request(series)
     if asking is None:
         return
     text = answers.result(submissions, asking.request, trailer=series.trailer)
     newest = max((run.number for one in submissions for run in one.runs.all()), default=0)
-    public = any(answers.is_measured(one) for one in submissions) and not sending.list_told(series)
+    public = any(answers.is_measured(one) for one in submissions) and not sending.list_answered(series)
     answer(series, asking, f"result-{newest}", text, public=public)
     become(series, SeriesState.OVER)
 
 
-def _asking(series: Series) -> Posting | None:
+def _posting_with_request(series: Series) -> Posting | None:
     """Return the mail with the request."""
     return series.postings.exclude(request="").defer("mbox").first()
 
@@ -171,7 +171,7 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
     for old in older.filter(pk__in=_related(older, postings).values("series")):
         for submission in old.submissions.all():
             cancel(old, submission)
-        if asked := _asking(old):
+        if asked := _posting_with_request(old):
             answer(old, asked, "superseded", answers.superseded(postings[0].subject))
         become(old, SeriesState.OVER)
 

@@ -96,11 +96,11 @@ def parts() -> dict[str, str]:
         RUNS: OK if own else "no worker responds, so no run is measured; read the worker's log",
         **{f"workers of lab {lab}": _lab(lab, names) for lab in known},
         MESSAGES: OK if messages else f"{AWAY}: no message is sent, and no branch is tracked",
-        "beat": beat_says(age, messenger=bool(messages)),
+        "beat": beat_state(age, messenger=bool(messages)),
     }
 
 
-def beat_says(age: float | None, *, messenger: bool) -> str:
+def beat_state(age: float | None, *, messenger: bool) -> str:
     """Return the state of beat by the age of its last call, which the worker for messages handles."""
     if age is not None and age < BEAT_SECONDS:
         return OK

@@ -62,11 +62,11 @@ def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thi
     ):
         last = keys[-1]
         try:
-            sizes.extend(_give_up(keys, now))
+            sizes.extend(_replace_texts(keys, now))
         except (OperationalError, InterfaceError):
             raise
         except Exception:  # each text alone, so that a failure does not stop the others
-            failed += for_each(THIN, keys, lambda key: sizes.extend(_give_up([key], now)), _name)
+            failed += for_each(THIN, keys, lambda key: sizes.extend(_replace_texts([key], now)), _name)
     return Thinned(len(sizes), sum(sizes), tuple(failed))
 
 
@@ -88,7 +88,7 @@ def _name(key: int) -> str:
 
 
 @transaction.atomic
-def _give_up(keys: Sequence[int], now: datetime) -> list[int]:
+def _replace_texts(keys: Sequence[int], now: datetime) -> list[int]:
     """Replace texts by notes; return the former sizes."""
     rows = list(Artefact.objects.select_for_update().defer("content").filter(pk__in=keys))
     sizes = [row.size for row in rows]

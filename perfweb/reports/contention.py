@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from perfweb.reports.agreement import PublishedChange, agreement
-from perfweb.reports.counters import told_by
+from perfweb.reports.counters import reports_of
 from perfweb.reports.lockprofiles import read_profile
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import Comparison, Direction, compare
@@ -61,7 +61,7 @@ def moved(variants: Mapping[str, Variant], published: Mapping[str, Any]) -> Cont
     """Compare the published contention of locks with that of the boots of two variants."""
     before, after = (variants.get(published[when]) for when in ("before", "after"))
     known = [Side(variant.name, variant.name, [variant], {}) for variant in (before, after) if variant]
-    told = told_by(known, [VIEW])[VIEW] if before and after else [[], []]
+    told = reports_of(known, [VIEW])[VIEW] if before and after else [[], []]
     locks = published["locks"]
     places = {fields["name"]: fields["ours"] for fields in locks if "ours" in fields}
     here = [[failed(counted(text, places)) for text in boots] for boots in told]

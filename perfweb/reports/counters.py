@@ -37,7 +37,7 @@ def read_counters(text: str) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found if match}
 
 
-def told_by(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
+def reports_of(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
     """Read the reports of each side's boots, by view: one query."""
     side_of = {variant.pk: place for place, side in enumerate(sides) for variant in side.variants}
     told: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}

@@ -22,7 +22,7 @@ from perfweb.stats.ratio import Change
 
 Numbers = npt.NDArray[np.float64]
 
-LEAST_ERROR = 0.0005
+MIN_ERROR = 0.0005
 """Min standard error of a measurement: commits without an effect differ by that much."""
 
 LIKELY = 0.95
@@ -31,7 +31,7 @@ LIKELY = 0.95
 Z = 1.96
 """Standard errors to both sides of an interval of 95 %."""
 
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 """The min expected information of a measurement, in bits."""
 
 
@@ -128,7 +128,7 @@ def _probabilities(count: int, observations: Sequence[Observation]) -> Numbers:
 
 
 def _error(seen: Observation) -> float:
-    return max(seen.error, LEAST_ERROR)
+    return max(seen.error, MIN_ERROR)
 
 
 def _range(chances: Numbers) -> tuple[int, int]:
@@ -148,13 +148,13 @@ def _next(chances: Numbers, observations: Sequence[Observation], skipped: Collec
     """Return the place with the highest expected information, if that is enough: the mutual information of the answer
     and of whether the change is at or before the place, for a channel with the error rate of the measurements.
     """
-    errors = np.array([_error(seen) for seen in observations]) if observations else np.array([LEAST_ERROR])
+    errors = np.array([_error(seen) for seen in observations]) if observations else np.array([MIN_ERROR])
     wrong = float(special.ndtr(-_size(chances, observations) / (2 * np.median(errors))))
     reached = np.cumsum(chances)[:-1]
     heard = reached * (1 - wrong) + (1 - reached) * wrong
     gains = _entropy(heard) - _entropy(np.array([wrong]))[0]
     order = sorted((place for place in range(len(gains)) if place not in skipped), key=lambda place: -gains[place])
-    return order[0] if order and gains[order[0]] >= LEAST_GAIN else None
+    return order[0] if order and gains[order[0]] >= MIN_GAIN else None
 
 
 def _size(chances: Numbers, observations: Sequence[Observation]) -> float:

@@ -103,7 +103,7 @@ def parse(words: str) -> Request:
 
 def help_text(prefix: str) -> str:
     """Return all requests, with examples; plain text, in 72 columns."""
-    tests = "\n".join(f"  {_spoken(name):<12}{matrix.title}" for name, matrix in MATRICES.items())
+    tests = "\n".join(f"  {_display_name(name):<12}{matrix.title}" for name, matrix in MATRICES.items())
     words = [*((f"{name}=", meaning) for name, meaning in SETTINGS.items()), *FLAGS.items()]
     return "\n".join([
         f"{prefix} tcp quick",
@@ -184,12 +184,12 @@ def _matrix(words: Sequence[str]) -> str:
     for known in (name, f"{name}-quick"):
         if known in MATRICES:
             return known
-    spoken = [_spoken(known) for known in MATRICES]
+    spoken = [_display_name(known) for known in MATRICES]
     near = _near(" ".join(words), [*spoken, *(known.removesuffix(" quick") for known in spoken), *Verb, *FLAGS])
     raise RequestError(f"There are no tests “{_shown(' '.join(words))}”{near}: there are {', '.join(spoken)}.")
 
 
-def _spoken(name: str) -> str:
+def _display_name(name: str) -> str:
     return name.replace("-", " ")
 
 

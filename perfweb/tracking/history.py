@@ -50,14 +50,14 @@ def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
     """
     tip = repository.commit(branch).sha
     with repository.bench() as bench:
-        if bench.ask("merge-base", since, tip).strip() != since:
+        if bench.output("merge-base", since, tip).strip() != since:
             raise RepositoryError(
                 f"{branch} does not contain {since[:10]} any more: it was rewritten; track it again with another name"
             )
-        chain = bench.ask("rev-list", "--first-parent", "--reverse", f"{since}..{tip}", "--").split()
-        told = [bench.ask("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
+        chain = bench.output("rev-list", "--first-parent", "--reverse", f"{since}..{tip}", "--").split()
+        told = [bench.output("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
         words = ("--no-show-signature", "--first-parent", "--reverse", _FORMAT, f"{since}..{tip}", "--", f"{ROOT}/")
-        told.append(bench.ask("log", *words))
+        told.append(bench.output("log", *words))
     places = {sha: place for place, sha in enumerate([since, *chain], start=1)}
     return [_listed(line, places) for text in told for line in text.split("\n") if line]
 

@@ -118,7 +118,7 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "alert": found,
         "movements": [(movement, in_words(movement)) for movement in movements],
-        "checks": [(check, _said_by(check, movements)) for check in checks],
+        "checks": [(check, _changes_of(check, movements)) for check in checks],
         "between": found.branch.commits.filter(
             position__gt=found.since.position or 0, position__lte=found.until.position or 0
         ),
@@ -129,7 +129,7 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "tracking/alert.html", context)
 
 
-def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str, Change | None]]:
+def _changes_of(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str, Change | None]]:
     """Return the pair of variants and the change of each movement, as far as a run is done."""
     if check.run.state != RunState.DONE:
         return []

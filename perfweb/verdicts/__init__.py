@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts: which sides are compared, how they compare, what puts that in doubt, and all of it in words."""
+"""Verdicts: the compared sides, the comparisons, the doubts about them, and their wording."""

@@ -20,7 +20,7 @@ from perfweb.verdicts.wording import verdict_words
 
 @dataclass(frozen=True)
 class TestComparison:
-    """One test of a comparison: both sets of samples and what they say."""
+    """One test of a comparison: both sets of samples and their statistics."""
 
     test: str
     a: str
@@ -32,10 +32,11 @@ class TestComparison:
     boots_differ: bool
     """Whether boots of a variant differ by more than their samples scatter."""
     boot_seconds: float
-    """How long a boot of each of the two variants takes, one after the other; 0 when not known."""
+    """Seconds of a boot of each of the two variants, one after the other; 0 if unknown."""
     lean: float | None = None
-    """How much higher the run's sentinel stood with the boots of `b` than with those of `a`, in percent, where that
-    puts the verdict in doubt."""
+    """How much higher the run's sentinel was with the boots of `b` than with those of `a`, in percent, if that puts
+    the verdict in doubt.
+    """
 
     @property
     def verdict(self) -> Verdict:
@@ -43,7 +44,7 @@ class TestComparison:
 
     @property
     def words(self) -> str:
-        """The verdict, and with one that decides nothing what it would take."""
+        """The verdict; an undecided one with what would decide it."""
         return verdict_words(self.result, self.boot_seconds)
 
     @property
@@ -53,17 +54,17 @@ class TestComparison:
 
     @property
     def files(self) -> tuple[str, str]:
-        """The names of both sets' files, as the archive of the run has them under ministat/."""
+        """The names of both sets' files, as in the archive of the run under ministat/."""
         return names.ministat_file(self.a, self.test), names.ministat_file(self.b, self.test)
 
     @property
     def has_ministat(self) -> bool:
-        """Whether both sides have as many samples as ministat wants."""
+        """Whether both sides have as many samples as ministat needs."""
         return self.result.lack is not Lack.SAMPLES
 
     @property
     def ministat(self) -> str:
-        """What `ministat` prints for the two files, or why it would not."""
+        """The output of `ministat` for the two files, or the reason why it refuses them."""
         try:
             sets = dict(zip(self.files, (self.a_samples, self.b_samples), strict=True))
             return ministat(sets, confidence=self.result.confidence)
@@ -74,7 +75,7 @@ class TestComparison:
 def compare_variants(
     a: Variant, b: Variant, counted: CountedSamples, confidence: float, margin: float = DEFAULT_MARGIN
 ) -> list[TestComparison]:
-    """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
+    """Compare variant `b` with variant `a` of the same run in every measured test."""
     return together(
         compare_sets(
             test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
@@ -84,7 +85,7 @@ def compare_variants(
 
 
 def together(tests: Iterable[TestComparison]) -> list[TestComparison]:
-    """Judge tests that are read together: a change that is small may be chance when there are many of them."""
+    """Judge tests that are read together: among many tests a small change may be chance."""
     compared = list(tests)
     results = among([comparison.result for comparison in compared])
     return [replace(comparison, result=result) for comparison, result in zip(compared, results, strict=True)]
@@ -116,7 +117,7 @@ class Judged(Protocol):
 
 
 def tally(tests: Iterable[Judged]) -> str:
-    """Return number of tests with each verdict, in words: "5 faster, 1 equivalent"."""
+    """Return the number of tests with each verdict, in words: "5 faster, 1 equivalent"."""
     counts = Counter(test.verdict for test in tests)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
 
@@ -126,11 +127,11 @@ _UNCHANGED = {
     frozenset({Verdict.EQUIVALENT}): "Equivalent",
     frozenset({Verdict.EQUIVALENT, Verdict.IDENTICAL}): "Equivalent",
 }
-"""A verdict of all tests where none is faster or slower, by the verdicts that there are."""
+"""The verdict of all tests if none is faster or slower, by the set of their verdicts."""
 
 
 def in_words(tests: Sequence[Judged]) -> str:
-    """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent".
+    """Return a verdict of all tests and the number of each: "Slower: 1 slower, 2 equivalent".
 
     Simulated tests are marked.
     """

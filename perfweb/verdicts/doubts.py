@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Comparisons of the sides of pages, tables, letters and the API, with what the sentinel of a run puts in doubt."""
+"""Comparisons of the sides of pages, tables, letters and the API, with the doubts that the sentinel of a run causes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_pairs(
     run: Run, counted: CountedSamples, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
 ) -> list[Pair]:
     """Compare the baseline of a run with each other variant, with confidence and margin in percent: two queries if its
-    plan has a sentinel. Wants `plan` and `variants`.
+    plan has a sentinel. Needs `plan` and `variants`.
     """
     sentinel = read_sentinel(run, list(counted.tests))
     return [
@@ -44,9 +44,7 @@ def run_pairs(
 
 
 def side_comparisons(sides: Sequence[Side], confidence: float, margin: float) -> SideComparisons:
-    """Compare the first side with each of the others; a sentinel is used if all are of one run: another run had
-    another time.
-    """
+    """Compare the first side with each of the others; a sentinel is used if all sides belong to one run."""
     results = [compare_sides(sides[0], other, confidence, margin) for other in sides[1:]]
     runs = {variant.run_id for side in sides for variant in side.variants}
     tests = list(dict.fromkeys(found.test for result in results for found in result))
@@ -55,7 +53,7 @@ def side_comparisons(sides: Sequence[Side], confidence: float, margin: float) ->
 
 
 def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
-    """Note with the verdicts of a run which ones its sentinel puts in doubt."""
+    """Mark the verdicts of a run that its sentinel puts in doubt."""
     of = {test.test: test for test in sentinel.tests} if sentinel else {}
 
     def doubt(pair: PairVerdicts) -> PairVerdicts:
@@ -72,7 +70,7 @@ def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[Pai
 
 
 def _doubted_tests(compared: Iterable[TestComparison], sentinel: Sentinel | None) -> list[TestComparison]:
-    """Do the same with the tests of a comparison, whose sides are variants of one run."""
+    """Mark the tests of a comparison, whose sides are variants of one run."""
     of = {test.test: test for test in sentinel.tests} if sentinel else {}
 
     def doubt(one: TestComparison) -> TestComparison:

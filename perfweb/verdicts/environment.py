@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What ran where: tables of the tunables of a run's variants and of the facts about its hosts."""
+"""The environment of a run: tables of the tunables of its variants and of the facts about its hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfweb.runs.summaries import lasting
 from perfweb.verdicts.numbers import NOTHING
 from perfweb.verdicts.results import RunResults
 
-# Facts that explain a result most often come first; the long ones last.
+# Facts that most often explain a result come first; the long ones last.
 _FIRST = ("kernel", "cpu_model", "cpus", "pinned_to", "memory_kib", "governor", "clocksource", "congestion_control")
 _LAST = ("links", "versions", "mitigations", "command_line")
 
@@ -44,7 +44,7 @@ def tunable_rows(results: RunResults) -> list[TableRow]:
 
 
 def host_table(run: Run) -> tuple[list[str], list[TableRow]]:
-    """Return the hosts of a run, and a row for each fact that is known about any of them."""
+    """Return the hosts of a run, and a row for each known fact about any of them."""
     hosts = sorted(run.host_facts.all(), key=lambda host: ("left", "dut", "right").index(host.role))
     facts = sorted({name for host in hosts for name in host.facts}, key=_place)
     rows = [TableRow(fact.replace("_", " "), [_plain(host.facts.get(fact)) for host in hosts]) for fact in facts]
@@ -52,7 +52,7 @@ def host_table(run: Run) -> tuple[list[str], list[TableRow]]:
 
 
 def side_rows(variants: Sequence[Variant]) -> list[TableRow]:
-    """List in what variants, of whatever runs, differ but for their results: one query."""
+    """List the differences between variants of any runs, without their results: one query."""
     hosts: dict[int, dict[str, Any]] = {}
     facts = HostFacts.objects.filter(run__in={variant.run_id for variant in variants})
     for run, role, found in facts.values_list("run_id", "role", "facts"):
@@ -88,13 +88,13 @@ def changed_facts(run: Run) -> tuple[Run | None, list[TableRow]]:
 
 
 def earlier_run(run: Run) -> Run | None:
-    """Return the run before this one on its testbed that knows its hosts."""
+    """Return the run before this one on its testbed that has facts about its hosts."""
     return Run.objects.filter(testbed=run.testbed_id, number__lt=run.number, host_facts__isnull=False).first()
 
 
 def fact_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[TableRow]:
-    """List the facts that differ between two environments, each given as facts by role; an absent role differs in
-    nothing. What changed alike on several hosts is one row.
+    """List the facts that differ between two environments, each given as facts by role; a missing role has no
+    differences. An equal change on several hosts is one row.
     """
     changed: dict[tuple[str, str, str], list[str]] = {}
     for role in sorted(before.keys() & after.keys()):

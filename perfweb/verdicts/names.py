@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How tests and files of a run are called in pages, addresses and archives."""
+"""Names of tests and files of a run in pages, addresses and archives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLACES = {name: place for place, name in enumerate(TESTS)}
 
 
 def title(test: str) -> str:
-    """Return what a test measures, in words; its name if the catalogue does not have it (any more)."""
+    """Return a test's title; its name if the catalogue does not have it (any more)."""
     return TESTS[test].title if test in TESTS else test
 
 
@@ -33,7 +33,7 @@ def topic(test: str) -> str:
 
 
 def by_topic(tests: Iterable[str] = TESTS) -> dict[str, list[str]]:
-    """Group tests, those of the catalogue unless others are given, by topic."""
+    """Group tests, by default those of the catalogue, by topic."""
     found: dict[str, list[str]] = {}
     for test in tests:
         found.setdefault(topic(test), []).append(test)

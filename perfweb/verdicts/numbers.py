@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How numbers are written for people: one scale for everything that is compared with each other."""
+"""Number formats for readers: one scale for all numbers that are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPELLED = {"us": "µs"}
 _SIGNIFICANT_DIGITS = 5
 
 NOTHING = "\N{EN DASH}"
-"""Written where there is no number."""
+"""The text for a missing number."""
 
 MINUS = "\N{MINUS SIGN}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"

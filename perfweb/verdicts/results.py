@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The results of one run, read with a constant number of queries and arranged the way its page shows them."""
+"""The results of one run, read with a constant number of queries and arranged for its page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Series:
-    """All samples of one metric of one test on one variant, or on the sentinel, in the order they were taken in."""
+    """All samples of one metric of one test on one variant, or on the sentinel, in the order of measurement."""
 
     variant: Variant
     metric: str
@@ -68,7 +68,7 @@ class Series:
 
     @cached_property
     def mean(self) -> float | None:
-        """That of the summary, without all the rest of it."""
+        """The mean of the summary, computed alone."""
         return fmean(self.samples) if self.samples else None
 
     @property
@@ -94,12 +94,12 @@ class TestResults:
 
     @property
     def commands(self) -> list[str]:
-        """The exact command lines, each once; of imported results they may not be known."""
+        """The exact command lines, each once; they may be unknown for imported results."""
         return list(dict.fromkeys(measurement.command for measurement in self.measurements if measurement.command))
 
     @property
     def pinnings(self) -> list[str]:
-        """Which CPUs each end was pinned to, each way of pinning once."""
+        """The CPUs of each end, each combination once."""
         written = (
             ", ".join(f"{end} on CPU {cpus}" for end, cpus in measurement.pinning.items())
             for measurement in self.measurements
@@ -117,14 +117,14 @@ class TestResults:
 
     @property
     def voids(self) -> list[tuple[Series, Point]]:
-        """The void samples of the metric that comparisons are about, in the order of the run."""
+        """The void samples of the compared metric, in the order of the run."""
         every = [*self.primary, *filter(None, [self.watched.get(self.metric)])]
         found = ((series, point) for series in every for point in series.points if point.void)
         return sorted(found, key=lambda pair: (pair[1].boot, pair[1].number))
 
     @cached_property
     def primary(self) -> list[Series]:
-        """The series that comparisons are about, in the order of the plan's variants."""
+        """The series of the compared metric, in the order of the plan's variants."""
         return self._ordered(self.metric)
 
     @cached_property
@@ -141,7 +141,7 @@ class TestResults:
 
 @dataclass
 class MetricResults:
-    """The series of one metric of a test with the scale that they are all written in."""
+    """The series of one metric of a test with their common scale."""
 
     metric: str
     series: list[Series]
@@ -158,7 +158,7 @@ class MetricResults:
 
 @dataclass
 class RunResults:
-    """Everything that was measured in a run."""
+    """All results of a run."""
 
     variants: list[Variant]
     boots: list[Boot]
@@ -191,7 +191,7 @@ def run_frame(run: Run) -> RunResults:
 def run_results(run: Run, tests: Sequence[str] | None = None, *, samples_only: bool = False) -> RunResults:
     """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries.
 
-    Where `tests` are given, only these. With `samples_only` measurements know nothing else, which takes a query less.
+    Where `tests` are given, only these. With `samples_only` measurements have no other fields, which saves a query.
     """
     found = run_frame(run)
     places = {boot.pk: place for place, boot in enumerate(found.boots)}

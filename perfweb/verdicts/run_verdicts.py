@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What runs say in one line each: the baseline against every other variant."""
+"""The verdicts of runs in one line each: the baseline against every other variant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfweb.stats.ratio import Change
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
 
-_SAID = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "change_high", "boots_differ", "rules")
+_FIELDS = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "change_high", "boots_differ", "rules")
 """Fields of a summary that the verdicts of a run need."""
 
 
@@ -49,7 +49,7 @@ class PairVerdicts:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two variants of a run and how they compare, with everything that this rests on."""
+    """Two variants of a run and their comparison, with all its data."""
 
     a: Variant
     b: Variant
@@ -57,23 +57,23 @@ class Pair:
 
 
 def verdicts(runs: Sequence[Run]) -> list[tuple[Run, list[PairVerdicts]]]:
-    """Return the verdicts of runs: two queries for all finished ones. Wants `variants` prefetched."""
-    kept = summaries_of(runs, *_SAID)
+    """Return the verdicts of runs: two queries for all finished ones. Needs `variants` prefetched."""
+    kept = summaries_of(runs, *_FIELDS)
     tests = measured_tests(kept)
-    return [(run, said_by_run(run.variants.all(), kept[run.pk], tests[run.pk])) for run in runs]
+    return [(run, verdicts_of_run(run.variants.all(), kept[run.pk], tests[run.pk])) for run in runs]
 
 
-def said_by_run(variants: Iterable[Variant], kept: Iterable[Summary], tests: Iterable[str]) -> list[PairVerdicts]:
+def verdicts_of_run(variants: Iterable[Variant], kept: Iterable[Summary], tests: Iterable[str]) -> list[PairVerdicts]:
     """Return the verdicts in the summaries of one run."""
     of = {(summary.variant_id, summary.test): summary for summary in kept}
     ordered = names.in_order(tests)
     return [
-        PairVerdicts(a, b, [_said(test, of.get((a.pk, test)), of.get((b.pk, test))) for test in ordered])
+        PairVerdicts(a, b, [_verdict_of(test, of.get((a.pk, test)), of.get((b.pk, test))) for test in ordered])
         for a, b in pairs(variants)
     ]
 
 
-def _said(test: str, a: Summary | None, b: Summary | None) -> TestVerdict:
+def _verdict_of(test: str, a: Summary | None, b: Summary | None) -> TestVerdict:
     verdict = Verdict(b.verdict) if b else Verdict.NOT_ENOUGH_DATA
     change = None
     if b and b.change is not None and b.change_low is not None and b.change_high is not None:

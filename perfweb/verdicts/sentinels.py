@@ -19,16 +19,15 @@ from perfweb.verdicts import names
 from perfweb.verdicts.wording import change_words
 
 DOUBTFUL = 0.5
-"""A verdict is in doubt when the sentinel leans by this share of what the verdict is about: the change, or the margin
-if it is equivalent."""
+"""A verdict is in doubt when the sentinel's lean is this share of the change, or of the margin if it is equivalent."""
 
 MOST_NAMED = 3
-"""Tests that moved which a sentence names, those that moved most; a table has all of them."""
+"""Max number of drifting tests that a sentence names, those with the largest drift; a table has all of them."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The boots of a variant of the run, in their order; `position` is the variant's place in the plan."""
+    """The boots of a variant of the run, in their order; `position` is the variant's position in the plan."""
 
     position: int
     boots: list[Watched]
@@ -47,8 +46,8 @@ class WatchedTest:
     calibrated: bool
 
     def doubt(self, sides: tuple[str, str], verdict: Verdict, seen: Change | None, margin: float) -> float | None:
-        """Return how much higher the sentinel stood, in percent, with the boots of the second side than with those of
-        the first, None where that leaves the verdict on them alone.
+        """Return how much higher the sentinel was, in percent, with the boots of the second side than with those of the
+        first, None if that does not affect the verdict.
         """
         if seen is None or verdict is Verdict.NOT_ENOUGH_DATA or not all(side in self.variants for side in sides):
             return None
@@ -59,7 +58,7 @@ class WatchedTest:
 
 @dataclass(frozen=True)
 class Sentinel:
-    """The variant that a run booted again and again, and its drift in each test."""
+    """The repeatedly booted variant of a run, and its drift in each test."""
 
     run: int
     variant: str
@@ -67,13 +66,13 @@ class Sentinel:
 
     @cached_property
     def moved(self) -> list[WatchedTest]:
-        """The tests in which a drift is proven, that with the largest first."""
+        """The tests with a proven drift, the largest first."""
         proven = [test for test in self.tests if test.drift.proven]
         return sorted(proven, key=lambda test: -abs(test.drift.total))
 
     @property
     def words(self) -> str:
-        """What it did, in a sentence or two."""
+        """Describe the drift in a sentence or two."""
         if not self.moved:
             return self._unmoved()
         first, *others = self.moved[:MOST_NAMED]
@@ -114,7 +113,7 @@ def _briefly(test: WatchedTest) -> str:
 def read_sentinel(run: Run, tests: Sequence[str]) -> Sentinel | None:
     """Read the drift of a run's sentinel in some tests: two queries, and none for a plan without one.
 
-    None, too, where no test was measured on two boots of it yet.
+    None also if no test was measured on two of its boots yet.
     """
     if f"{SENTINEL}:" not in run.plan.text:
         return None

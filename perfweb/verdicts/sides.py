@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What may be compared: a variant of a run, or a variant of all runs of a commit.
+"""The sides of a comparison: a variant of a run, or a variant of all runs of a commit.
 
 An address names a side as `RUN/VARIANT` (`12/direct`) or `REVISION/VARIANT` (`v0.1-12-g0123abc/direct`).
 """
@@ -17,14 +17,14 @@ from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, compare_sets, together
 
 MOST_SIDES = 7
-"""As many as ministat takes."""
+"""Max number of sides, as in ministat."""
 
 MOST_RUNS = 20
-"""Runs of a commit that are taken together, the newest."""
+"""Max number of runs of a commit that are merged, the newest."""
 
 
 class SideError(ValueError):
-    """There is no such side; the message names what there is."""
+    """There is no such side; the message names the existing ones."""
 
 
 @dataclass
@@ -84,19 +84,19 @@ def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> 
 
 
 def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]]:
-    """Return the counted samples of a test by the label of each side, none where a side has not measured it."""
+    """Return the counted samples of a test by the label of each side, empty for a side that has not measured it."""
     return {side.label: side.sets[test].values if test in side.sets else [] for side in compared}
 
 
 def _check_alike(found: Sequence[tuple[str, list[Variant]]]) -> None:
-    """Refuse to compare, or to take together, what was simulated and what was measured.  Raises SideError."""
+    """Refuse to combine simulated and measured results. Raises SideError."""
     of_kind = {variant.run.testbed.simulated: address for address, variants in found for variant in variants}
     if len(of_kind) == 2:
         raise SideError(f"“{of_kind[True]}” was simulated and “{of_kind[False]}” was measured: compare like with like")
 
 
 def _variants(address: str) -> list[Variant]:
-    """The variants that an address means, newest run first."""
+    """The variants of an address, newest run first."""
     where, slash, name = address.rpartition("/")
     if not slash or not where or not name:
         raise SideError(f"“{address}” is no side: write RUN/VARIANT or REVISION/VARIANT, like 12/direct")

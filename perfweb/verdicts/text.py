@@ -15,7 +15,7 @@ from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words
 
 WIDTH = 132
-"""Of a wide terminal, in which sentences are wrapped."""
+"""Columns of a wide terminal, at which sentences are wrapped."""
 
 
 def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:

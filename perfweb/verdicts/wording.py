@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts as sentences. What is not proven is never called equal."""
+"""Verdicts as sentences. An unproven difference is never called equal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from perfweb.verdicts.numbers import NOTHING, duration, percent
 
 
 def difference_words(result: Comparison) -> str:
-    """Return the change in percent of the baseline with its interval, which identical samples and no samples lack."""
+    """Return the change in percent of the baseline with its interval; identical samples and missing samples have
+    none.
+    """
     if result.verdict is Verdict.IDENTICAL:
         return percent(0.0)
     return change_words(result.effect.interval if result.effect else None)
 
 
 def change_words(seen: Change | None) -> str:
-    """Return a change in percent with its interval, NOTHING where there is none."""
+    """Return a change in percent with its interval, NOTHING without one."""
     if seen is None:
         return NOTHING
     return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
@@ -28,7 +30,7 @@ def change_words(seen: Change | None) -> str:
 def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
     """Return the verdict; if undecided, also what would decide.
 
-    `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
+    `boot_seconds` is the time of a boot of each variant with its measurements, None if unknown.
     """
     if result.verdict is Verdict.IDENTICAL and result.effect:
         seeds = result.effect.observations[0]
@@ -42,7 +44,7 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
 
 
 def evidence_words(result: Comparison) -> str:
-    """Return what a verdict rests on: how much was seen, the unit of observation, and the settings."""
+    """Return the basis of a verdict: the amount of data, the unit of observation, and the settings."""
     samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
     seen = f"{samples} samples of {result.boots[0]} and {result.boots[1]} boots"
     asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
@@ -55,7 +57,7 @@ def evidence_words(result: Comparison) -> str:
 
 
 def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
-    """Say what is missing and, where that is known, how much of it."""
+    """Describe what is missing and, if known, how much of it."""
     samples = [summary.n if summary else 0 for summary in (result.a, result.b)]
     apart = max((modes.apart for modes in result.modes if modes), default=None)
     return {
@@ -77,7 +79,7 @@ def _baseline_words(result: Comparison) -> str:
 
 
 def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
-    """Say how many more boots would decide, and how long they take."""
+    """Describe how many more boots would decide, and how long they take."""
     if result.more_boots is None:
         return f"too noisy to decide about ±{result.margin:g} %"
     if result.more_boots == 0:
@@ -88,7 +90,7 @@ def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
 
 
 def seen_at_best(results: Sequence[Comparison]) -> str:
-    """Return from what change on something would have been seen where nothing was; nothing where something was."""
+    """Return the detectable change if no difference was found, else an empty text."""
     effects = [
         result.effect.detectable for result in results if result.effect and result.verdict is not Verdict.IDENTICAL
     ]
@@ -101,19 +103,19 @@ DOUBT = (
     "The percentage of a sentinel beside a verdict is its change between the boots of the base and of that side. "
     "Drift may explain at least half of the change, or half of the margin."
 )
-"""What doubt_words() mean, once below verdicts that have some."""
+"""The explanation of doubt_words(), once below verdicts that have some."""
 
 
 def doubt_words(lean: float | None) -> str:
-    """Return how much a sentinel leans to one side, to stand behind a verdict that this puts in doubt, or nothing."""
+    """Return the lean of a sentinel to one side, beside a verdict that it puts in doubt, or an empty text."""
     return "" if lean is None else f"; sentinel {percent(lean, signed=True)}"
 
 
 def css_name(verdict: Verdict) -> str:
-    """Return a verdict as the name that style sheet and graphs know it by."""
+    """Return the name of a verdict in the style sheet and in graphs."""
     return verdict.name.lower().replace("_", "-")
 
 
 def _bound(value: float) -> str:
-    """Write a bound of an interval like percent(), without the sign of the unit, which the change itself has."""
+    """Write a bound of an interval like percent(), without the unit, which the change itself has."""
     return percent(value, signed=True).removesuffix("%").rstrip()

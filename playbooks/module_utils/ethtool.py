@@ -26,13 +26,13 @@ def driver_counters(interface: str) -> dict[str, int]:
     """Returns the counters by the driver's names; empty for a driver without counters or a missing interface."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            known = _ask(control, interface, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _ETH_SS_STATS, 0), 0)
+            known = _query(control, interface, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _ETH_SS_STATS, 0), 0)
             _, _, found, count = struct.unpack_from("=IIQI", known)
             if not found:
                 return {}
             room = count + _SPARE
-            names = _ask(control, interface, struct.pack("=III", _GSTRINGS, _ETH_SS_STATS, count), room * _NAME_BYTES)
-            numbers = _ask(control, interface, struct.pack("=II", _GSTATS, count), room * _NUMBER_BYTES)
+            names = _query(control, interface, struct.pack("=III", _GSTRINGS, _ETH_SS_STATS, count), room * _NAME_BYTES)
+            numbers = _query(control, interface, struct.pack("=II", _GSTATS, count), room * _NUMBER_BYTES)
     except OSError:
         return {}
     return {
@@ -50,7 +50,7 @@ def pause_frames(interface: str) -> int | None:
     return sum(found) if found else None
 
 
-def _ask(control: socket.socket, interface: str, request: bytes, room: int) -> bytes:
+def _query(control: socket.socket, interface: str, request: bytes, room: int) -> bytes:
     """Returns the kernel's response to a request, which replaces and extends the request's buffer."""
     buffer = ctypes.create_string_buffer(request, len(request) + room)
     fcntl.ioctl(control, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), ctypes.addressof(buffer)))

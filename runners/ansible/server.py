@@ -3,8 +3,8 @@
 
 Otherwise ansible-playbook would need more than a second of each play to import itself and to pack the modules, on the
 machine that measures, too. A controller has one server process that imports Ansible. Each play is a fork of it, and
-packed modules (`packing`) are reused. In place of ansible-playbook a client, `ask`, starts: it sends its arguments,
-environment and standard files, forwards SIGTERM, and exits with the play's status.
+packed modules (`packing`) are reused. In place of ansible-playbook a client, `request_play`, starts: it sends its
+arguments, environment and standard files, forwards SIGTERM, and exits with the play's status.
 
 Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play. A worker sees changes
 of the playbooks' modules, as of its own, only after a restart.
@@ -71,7 +71,7 @@ class AnsibleServer:
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """Returns the command that does the same as the command `argv` of ansible-playbook, but starts faster."""
-        return [sys.executable, "-I", "-S", os.path.abspath(__file__), "ask", self.name, *argv]
+        return [sys.executable, "-I", "-S", os.path.abspath(__file__), "play", self.name, *argv]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -79,7 +79,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def ask(name: str, argv: Sequence[str]) -> int:
+def request_play(name: str, argv: Sequence[str]) -> int:
     """Makes the server of that name play `argv`; returns the exit status."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(f"\0{name}")
@@ -194,6 +194,6 @@ def _play(
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "ask":
-        sys.exit(ask(sys.argv[2], sys.argv[3:]))
+    if sys.argv[1] == "play":
+        sys.exit(request_play(sys.argv[2], sys.argv[3:]))
     serve(socket.socket(fileno=int(sys.argv[2])))

@@ -70,7 +70,7 @@ def judge(report: dict[str, Any]) -> tuple[Outcome, list[str]]:
     return Outcome.CLEAN, []
 
 
-def _ask(lock: str) -> tuple[Outcome, list[str]]:
+def _audit(lock: str) -> tuple[Outcome, list[str]]:
     words = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
     try:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def main() -> int:
     print(*wrong, f"{len(distributions)} locked distributions: {len(wrong)} problems of hashes and licences", sep="\n")
     outcomes = [Outcome.FOUND if wrong else Outcome.CLEAN]
     for lock in LOCKS:
-        for ask, nothing in ((_ask, "no advisory is known"), (yanked, "no distribution was yanked")):
+        for ask, nothing in ((_audit, "no advisory is known"), (yanked, "no distribution was yanked")):
             outcome, lines = ask(lock)
             outcomes.append(outcome)
             print(*(f"{lock}: {line}" for line in lines or [nothing]), sep="\n")

@@ -126,7 +126,7 @@ class Redfish:
 
     def switch(self) -> str:
         """Resets the machine, or switches it on if it is off, by the action ComputerSystem.Reset (DSP0268)."""
-        system = self._ask("GET", self._system())
+        system = self._request("GET", self._system())
         target, offered = _reset(system)
         if not target:
             raise PowerError(f"{self.url} offers no reset of {system.get('Id')}: give {self.url}'s user that privilege")
@@ -135,12 +135,12 @@ class Redfish:
         if how is None:
             listed = ", ".join(offered or ())
             raise PowerError(f"{self.url} offers the resets {listed}, and none of {', '.join(wanted)}")
-        self._ask("POST", target, {"ResetType": how})
+        self._request("POST", target, {"ResetType": how})
         return f"{self.url}: {how} of {system.get('Id')}, which was {system.get('PowerState', 'in an unknown state')}\n"
 
     def _system(self) -> str:
         """Returns the path of the selected system."""
-        paths = _system_paths(self._ask("GET", "/redfish/v1/Systems"))
+        paths = _system_paths(self._request("GET", "/redfish/v1/Systems"))
         names = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
         if self.system in names:
             return names[self.system]
@@ -148,7 +148,7 @@ class Redfish:
             raise PowerError(f"{self.url} has the systems {', '.join(names) or '(none)'}: name one with --system")
         return paths[0]
 
-    def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
+    def _request(self, method: str, path: str, body: Json | None = None) -> Json:
         """Returns the response, empty for an action that has none. Raises PowerError."""
         if not path.startswith("/") or path.startswith("//"):
             raise PowerError(f"{self.url} leads to {path}, which is somewhere else: the password does not go there")

@@ -151,7 +151,10 @@ def test_alerts_are_read_and_judged(
     assert "after 1111111111, with 2222222222 or before" in told
     assert "tcp.rr on direct -6.90 % (-9.10 to -4.70)" in told
     assert (
-        run_command([*site, "say", str(made.number), "a cache", "--state", "acknowledged", "--owner", "submitter"]) == 0
+        run_command(
+            [*site, "update-alert", str(made.number), "a cache", "--state", "acknowledged", "--owner", "submitter"]
+        )
+        == 0
     )
     told = capsys.readouterr().out
     assert "is acknowledged" in told

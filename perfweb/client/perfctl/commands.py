@@ -27,9 +27,10 @@ ARCHIVE = "raw.tar"
 
 
 EPILOG = """\
-exit status: 0 fine, and for compare and watch no test is slower; 1 a test is slower; 2 wrong usage, or there is no such
-thing on the server; 3 (with --decided) a test has not enough data; 4 the server gives no usable answer; 5 the run
-failed, was cancelled or was interrupted. What changes something needs a token of an account: perfctl login."""
+exit status: 0 success, and for compare and watch no test is slower; 1 a test is slower; 2 wrong usage, or the
+server has no such object; 3 (with --decided) a test has not enough data; 4 the server gives no usable answer; 5 the
+run failed, was cancelled or was interrupted. Commands that change something need a token of an account: perfctl
+login."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,8 +43,11 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, function: Callable[[Server, argparse.Namespace], Status], text: str) -> Any:
-        added = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EPILOG)
+    def command(
+        name: str, function: Callable[[Server, argparse.Namespace], Status], text: str, aliases: Sequence[str] = ()
+    ) -> Any:
+        description = f"{text[0].upper()}{text[1:]}."
+        added = commands.add_parser(name, help=text, description=description, epilog=EPILOG, aliases=aliases)
         added.add_argument("--json", action="store_true", help="print the server's response as JSON, for scripts")
         added.set_defaults(function=function)
         return added
@@ -207,14 +211,14 @@ def show_comparison(server: Server, options: argparse.Namespace) -> Status:
             _warn_unfinished(run)
     else:
         compared = server.compare(options.sides[0], *options.sides[1:], **terms)
-    return _tell(server, compared, options)
+    return _print_verdicts(server, compared, options)
 
 
 def _warn_unfinished(run: RunDetail) -> None:
     print(f"perfctl: run {run['number']} is {run['state']}: these are its results so far", file=sys.stderr)
 
 
-def _tell(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
+def _print_verdicts(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
     """Print comparisons; return the worst status."""
     if options.json:
         print_json(compared)
@@ -274,7 +278,7 @@ def watch_run(server: Server, options: argparse.Namespace) -> Status:
     if options.json:
         print(json.dumps({"event": "comparisons", "items": compared}))
         return verdict_status(compared, decided=options.decided)
-    return _tell(server, compared, options)
+    return _print_verdicts(server, compared, options)
 
 
 def event_line(event: Event) -> str:

@@ -74,15 +74,15 @@ def _starts(seconds: int | None) -> str:
 
 def maintain_testbed(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl maintain`."""
-    return _tell(server.maintain(options.testbed, options.why), options, "out of service")
+    return _print_state(server.maintain(options.testbed, options.why), options, "out of service")
 
 
 def put_testbed_back(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl back`."""
-    return _tell(server.put_back(options.testbed), options, "back in service")
+    return _print_state(server.put_back(options.testbed), options, "back in service")
 
 
-def _tell(service: Service, options: argparse.Namespace, state: str) -> Status:
+def _print_state(service: Service, options: argparse.Namespace, state: str) -> Status:
     if options.json:
         print_json(service)
     else:

@@ -141,9 +141,12 @@ class Server:
         """Read one alert with its history."""
         return cast("AlertDetail", self.read(f"alerts/{number}"))
 
-    def say(self, number: int, **said: Any) -> AlertDetail:
-        """Say about an alert what the API takes: state, owner, due, text."""
-        return cast("AlertDetail", self.change(f"alerts/{number}/say", said))
+    def update_alert(self, number: int, **fields: Any) -> AlertDetail:
+        """Update an alert; the fields are those of the API: state, owner, due, text."""
+        return cast("AlertDetail", self.change(f"alerts/{number}/say", fields))
+
+    say = update_alert
+    """The former name."""
 
     def change(self, path: str, content: object = None) -> Any:
         """Send a change to an address below /api/v1/, with content in JSON."""

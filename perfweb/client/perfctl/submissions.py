@@ -61,7 +61,7 @@ def submit_patch(server: Server, options: argparse.Namespace) -> Status:
         "plan": options.plan.read_text(encoding="utf-8") if options.plan else None,
     }
     given = {name: value for name, value in wanted.items() if value}
-    return _tell_submission(server, server.submit(_patch(options.patch), options.testbed, **given), options)
+    return _print_submission(server, server.submit(_patch(options.patch), options.testbed, **given), options)
 
 
 def _patch(file: Path | None) -> str:
@@ -75,30 +75,30 @@ def _patch(file: Path | None) -> str:
 
 def show_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl submission`."""
-    return _tell_submission(server, server.submission(options.number), options)
+    return _print_submission(server, server.submission(options.number), options)
 
 
 def approve_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl approve`."""
-    return _tell_submission(server, server.approve(options.number), options)
+    return _print_submission(server, server.approve(options.number), options)
 
 
 def refuse_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl refuse`."""
-    return _tell_submission(server, server.refuse(options.number, options.reason), options)
+    return _print_submission(server, server.refuse(options.number, options.reason), options)
 
 
 def withdraw_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl withdraw`."""
-    return _tell_submission(server, server.withdraw(options.number), options)
+    return _print_submission(server, server.withdraw(options.number), options)
 
 
 def rerun_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl rerun`."""
-    return _tell_submission(server, server.rerun(options.number, options.boots), options)
+    return _print_submission(server, server.rerun(options.number, options.boots), options)
 
 
-def _tell_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
+def _print_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
     if options.json:
         print_json(submission)
         return Status.FINE

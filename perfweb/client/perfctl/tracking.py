@@ -25,12 +25,13 @@ def add_commands(command: Callable[..., Any]) -> None:
     command("alert", show_alert, "show the changes, the commit and the comments of an alert").add_argument(
         "number", type=int
     )
-    say = command("say", say_about, "set the outcome or the owner of a confirmed alert, or comment")
-    say.add_argument("number", type=int)
-    say.add_argument("text", nargs="?", default="", help="a comment")
-    say.add_argument("--state", choices=JUDGEMENTS, help="the outcome")
-    say.add_argument("--owner", metavar="ACCOUNT", help="the owner; empty for none")
-    say.add_argument("--due", metavar="DATE", help="until when, as 2026-11-23")
+    text = "set the outcome or the owner of a confirmed alert, or comment"
+    update = command("update-alert", update_alert, text, aliases=["say"])  # the former name
+    update.add_argument("number", type=int)
+    update.add_argument("text", nargs="?", default="", help="a comment")
+    update.add_argument("--state", choices=JUDGEMENTS, help="the outcome")
+    update.add_argument("--owner", metavar="ACCOUNT", help="the owner; empty for none")
+    update.add_argument("--due", metavar="DATE", help="until when, as 2026-11-23")
 
 
 def show_alerts(server: Server, options: argparse.Namespace) -> Status:
@@ -55,17 +56,17 @@ def show_alerts(server: Server, options: argparse.Namespace) -> Status:
 
 def show_alert(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl alert`."""
-    return _tell(server, server.alert(options.number), options)
+    return _print_alert(server, server.alert(options.number), options)
 
 
-def say_about(server: Server, options: argparse.Namespace) -> Status:
-    """`perfctl say`."""
+def update_alert(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl update-alert`."""
     given = {"state": options.state, "owner": options.owner, "due": options.due, "text": options.text}
-    said = {name: value for name, value in given.items() if value is not None}
-    return _tell(server, server.say(options.number, **said), options)
+    fields = {name: value for name, value in given.items() if value is not None}
+    return _print_alert(server, server.update_alert(options.number, **fields), options)
 
 
-def _tell(server: Server, alert: AlertDetail, options: argparse.Namespace) -> Status:
+def _print_alert(server: Server, alert: AlertDetail, options: argparse.Namespace) -> Status:
     if options.json:
         print_json(alert)
         return Status.FINE

@@ -36,7 +36,7 @@ _TESTS = {
 # Throughput five times a second. With a negative time netperf checks the clock after each call; with a positive one it
 # guesses the number of calls, and reports intervals of up to a second.
 _MEANWHILE = ["-D", "-0.2"]
-_TOLD = re.compile(
+_INTERIM = re.compile(
     r"^NETPERF_INTERIM_RESULT[^=\n]*=(.+)\nNETPERF_UNITS[^=\n]*=(.+)\nNETPERF_INTERVAL[^=\n]*=(.+)$", re.MULTILINE
 )
 _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
@@ -71,7 +71,7 @@ def interim(output: str) -> Interim:
     told: Interim = []
     end = 0.0
     try:
-        for rate, unit, length in _TOLD.findall(output):
+        for rate, unit, length in _INTERIM.findall(output):
             end = positive(end + positive(length, "NETPERF_INTERVAL"), "sum of NETPERF_INTERVALs")
             told.append((round(end, 3), round(number(rate, "NETPERF_INTERIM_RESULT") * bits(unit))))
     except (ToolError, OverflowError):

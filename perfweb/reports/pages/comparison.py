@@ -18,7 +18,7 @@ from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.latencies import Latencies, latency_figure, read_latencies
 from perfweb.figures.plots import boxes_figure, distributions_figure, intervals_figure
 from perfweb.parameters import choice_in, percent_in, text_in, texts_in
-from perfweb.reports.counters import AT_END, AT_START, counter_rows, told_by
+from perfweb.reports.counters import AT_END, AT_START, counter_rows, reports_of
 from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.pages.runs import find_run
 from perfweb.reports.tags import tag_of_database, tag_of_run
@@ -122,13 +122,13 @@ def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpRespon
 
 
 def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpResponse:
-    confidence, margin = asked_limits(request)
+    confidence, margin = selected_limits(request)
     base, others = compared[0], compared[1:]
     found = side_comparisons(compared, confidence, margin)
     results, everything = found.results, found.everything
     asked = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
     sections = _sections(compared, results, confidence, asked)
-    told = told_by(compared, (AT_START, AT_END, *TITLES))
+    told = reports_of(compared, (AT_START, AT_END, *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -253,7 +253,7 @@ def sides_of_run(run: Run, a: str, b: str) -> list[Side]:
     return sides([(f"{run.pk}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
 
 
-def asked_limits(request: HttpRequest) -> tuple[float, float]:
+def selected_limits(request: HttpRequest) -> tuple[float, float]:
     """Return confidence and margin of an address, in percent. Raises ParameterError."""
     levels = {f"{level:g}": level for level in CONFIDENCE_LEVELS}
     confidence = levels.get(choice_in(request, "confidence", levels), DEFAULT_CONFIDENCE)

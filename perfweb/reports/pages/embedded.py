@@ -15,9 +15,9 @@ from perfweb.figures.svg import render_file
 from perfweb.parameters import choice_in
 from perfweb.rawdata.downloads import Body, send
 from perfweb.rawdata.selections import Selection
-from perfweb.reports.pages.comparison import asked_limits
+from perfweb.reports.pages.comparison import selected_limits
 from perfweb.reports.pages.rawdata import compared
-from perfweb.reports.pages.tests import asked_timeline, timeline_graph
+from perfweb.reports.pages.tests import selected_timeline, timeline_graph
 from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.sides import Side, values_by_side
@@ -30,7 +30,7 @@ _KEPT = "public, max-age=300"
 def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "", b: str = "") -> HttpResponseBase:
     """Send the verdict of a comparison as a badge, with `?test=` that of one test."""
     sides, selection = compared(request, number, a, b)
-    found, test = _asked(request, sides)
+    found, test = _selected(request, sides)
     if test:
         picture = badge_of_test(found[0])
     else:
@@ -43,7 +43,7 @@ def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "
 def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "", b: str = "") -> HttpResponseBase:
     """Send the differences of a comparison as a graph, with `?test=` the samples of one test."""
     sides, selection = compared(request, number, a, b)
-    found, test = _asked(request, sides)
+    found, test = _selected(request, sides)
     against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}{_simulated(sides)}"
     if test:
         picture = render_file(boxes_figure(values_by_side(sides, test), found[0].scale), f"{test}: {against}")
@@ -55,7 +55,7 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
 @require_safe
 def series_graph(request: HttpRequest, test: str) -> HttpResponseBase:
     """Send a test over time as a graph; the parameters are those of the timeline."""
-    _, found = asked_timeline(request, test)
+    _, found = selected_timeline(request, test)
     if found is None:
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")
     graph = timeline_graph(found, shifts(found))
@@ -66,9 +66,9 @@ def _simulated(sides: list[Side]) -> str:
     return ", simulated" if sides[0].simulated else ""
 
 
-def _asked(request: HttpRequest, sides: list[Side]) -> tuple[list[TestComparison], str]:
+def _selected(request: HttpRequest, sides: list[Side]) -> tuple[list[TestComparison], str]:
     """The comparisons of all tests, or of the selected one, with its name."""
-    found = side_comparisons(sides, *asked_limits(request)).everything
+    found = side_comparisons(sides, *selected_limits(request)).everything
     test = choice_in(request, "test", sorted({comparison.test for comparison in found}))
     return [comparison for comparison in found if test in {"", comparison.test}], test
 

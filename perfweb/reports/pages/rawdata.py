@@ -18,9 +18,9 @@ from perfweb.rawdata.bodies import StillRunningError, archive_body, table_body
 from perfweb.rawdata.downloads import PLAIN_TEXT, send, text_body
 from perfweb.rawdata.judgements import verdicts_table
 from perfweb.rawdata.selections import Selection
-from perfweb.reports.pages.comparison import asked_limits, sides_of_run
+from perfweb.reports.pages.comparison import selected_limits, sides_of_run
 from perfweb.reports.pages.runs import find_run
-from perfweb.reports.pages.tests import asked_series, asked_window
+from perfweb.reports.pages.tests import selected_series, selected_window
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact
 from perfweb.verdicts.doubts import run_pairs, side_comparisons
@@ -112,7 +112,7 @@ def comparison_verdicts(
 ) -> HttpResponseBase:
     """Send the verdicts of a comparison, at the confidence and with the margin of its address."""
     sides, selection = compared(request, number, a, b)
-    limits = asked_limits(request)
+    limits = selected_limits(request)
     table = verdicts_table(side_comparisons(sides, *limits).everything)
     return send(request, table_body(selection, "verdicts", form, table, f"{_named(sides)} {limits}"))
 
@@ -121,7 +121,7 @@ def comparison_verdicts(
 def comparison_archive(request: HttpRequest, number: int | None = None, a: str = "", b: str = "") -> HttpResponseBase:
     """Send everything of a comparison as a tar archive."""
     sides, selection = compared(request, number, a, b)
-    limits = asked_limits(request)
+    limits = selected_limits(request)
     members = partial(bodies.side_members, selection, sides, *limits)
     return _archive(request, selection, members, f"{_named(sides)} {limits}")
 
@@ -146,7 +146,7 @@ def _named(sides: Sequence[Side]) -> str:
 @require_safe
 def series_table(request: HttpRequest, test: str, form: str) -> HttpResponseBase:
     """Send the summaries that a timeline draws; the address takes what that of the timeline takes."""
-    window, wanted, selection = series_asked(request, test)
+    window, wanted, selection = selected_measurements(request, test)
     table = selections.series_table(test, window, wanted)
     return send(request, table_body(selection, "series", form, table, f"{window} {wanted}"))
 
@@ -154,7 +154,7 @@ def series_table(request: HttpRequest, test: str, form: str) -> HttpResponseBase
 @require_safe
 def series_samples(request: HttpRequest, test: str, form: str) -> HttpResponseBase:
     """Send the samples from which a timeline comes."""
-    window, wanted, selection = series_asked(request, test)
+    window, wanted, selection = selected_measurements(request, test)
     table = selections.samples_table(selection)
     return send(request, table_body(selection, "samples", form, table, f"{window} {wanted}"))
 
@@ -162,14 +162,14 @@ def series_samples(request: HttpRequest, test: str, form: str) -> HttpResponseBa
 @require_safe
 def series_archive(request: HttpRequest, test: str) -> HttpResponseBase:
     """Send everything of a test over time as a tar archive."""
-    window, wanted, selection = series_asked(request, test)
+    window, wanted, selection = selected_measurements(request, test)
     members = partial(bodies.series_members, selection, test, window, wanted)
     return _archive(request, selection, members, f"{window} {wanted}")
 
 
-def series_asked(request: HttpRequest, test: str) -> tuple[Window, list[str], Selection]:
+def selected_measurements(request: HttpRequest, test: str) -> tuple[Window, list[str], Selection]:
     """Return the part of a timeline that the address names. Raises ParameterError."""
-    window, wanted = asked_window(request), asked_series(request, test)
+    window, wanted = selected_window(request), selected_series(request, test)
     selection = selections.of_series(test, window, wanted)
     if not selection.runs.exists():
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
-from perfweb.figures.graphs import Graph, asked_for, respond
+from perfweb.figures.graphs import Graph, respond, selected_graphs
 from perfweb.figures.interim import interim_figure
 from perfweb.figures.plots import samples_figure, topic_figure
 from perfweb.figures.scaling import ladders
@@ -31,7 +31,7 @@ from perfweb.verdicts import names
 from perfweb.verdicts.doubts import doubted
 from perfweb.verdicts.environment import changed_facts, host_table, tunable_rows
 from perfweb.verdicts.results import RunResults, TestResults, run_frame, run_results
-from perfweb.verdicts.run_verdicts import PairVerdicts, said_by_run, verdicts
+from perfweb.verdicts.run_verdicts import PairVerdicts, verdicts, verdicts_of_run
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
 
 RUNS_PER_PAGE = 25
@@ -116,9 +116,9 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
         *(ladder.graph for ladder in scaled),
         *(graph for _, graph in watched),
     ]
-    if answer := asked_for(request, graphs):
+    if answer := selected_graphs(request, graphs):
         return answer
-    pairs = doubted(said_by_run(results.variants, summaries_of([run])[run.pk], tests), sentinel)
+    pairs = doubted(verdicts_of_run(results.variants, summaries_of([run])[run.pk], tests), sentinel)
     context = {
         **_frame(run, results, pairs, sentinel),
         "failures": len(results.failures),
@@ -142,11 +142,11 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
     results = run_results(run, chosen.tests, samples_only=True) if chosen.topic else run_frame(run)
     topics = _topics(results, alone=True)
     graphs = [graph for _, graph in topics]
-    if answer := asked_for(request, graphs):
+    if answer := selected_graphs(request, graphs):
         return answer
     kept = summaries_of([run])[run.pk]
     sentinel = read_sentinel(run, chosen.tests)
-    pairs = doubted(said_by_run(results.variants, kept, tests), sentinel)
+    pairs = doubted(verdicts_of_run(results.variants, kept, tests), sentinel)
     failures, voids = _not_good(run)
     by_topic = names.by_topic(tests)
     context = {

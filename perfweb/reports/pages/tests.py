@@ -68,7 +68,7 @@ def test_list(request: HttpRequest) -> HttpResponse:
 @condition(etag_func=tag_of_database)
 def timeline(request: HttpRequest, test: str) -> HttpResponse:
     """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
-    window, found = asked_timeline(request, test)
+    window, found = selected_timeline(request, test)
     if found is None and test not in TESTS:
         raise Http404(f"There is no test “{test}”. The list of tests has all names.")
     moved = shifts(found) if found else []
@@ -90,9 +90,9 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
     return respond(request, "reports/timeline.html", context, [graph])
 
 
-def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
+def selected_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
     """Return the selected part of a timeline, None if the test was not measured. Raises ParameterError."""
-    window, wanted = asked_window(request), asked_series(request, test)
+    window, wanted = selected_window(request), selected_series(request, test)
     found = read_timeline(test, window, wanted)
     by_default = not text_in(request, "by")
     if found and by_default and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
@@ -101,7 +101,7 @@ def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | 
     return window, found
 
 
-def asked_window(request: HttpRequest) -> Window:
+def selected_window(request: HttpRequest) -> Window:
     """Return the selected window of a timeline. Raises ParameterError."""
     by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
     try:
@@ -110,7 +110,7 @@ def asked_window(request: HttpRequest) -> Window:
         raise ParameterError("from, to, newest", f"{error}.") from None
 
 
-def asked_series(request: HttpRequest, test: str) -> list[str]:
+def selected_series(request: HttpRequest, test: str) -> list[str]:
     """Return the selected series, none for all of them. Raises ParameterError, which lists the series of the test: one
     query if some are named.
     """

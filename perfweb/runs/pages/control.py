@@ -19,11 +19,11 @@ def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
     """Confirm and end a run."""
     actor = on_page(request)
     if request.method != "POST":
-        return _asked(request, _cancellable(number, actor))
+        return _confirm(request, _cancellable(number, actor))
     try:
         control.cancel(number, actor)
     except services.RunError as error:
-        return _asked(request, _run(number), str(error))
+        return _confirm(request, _run(number), str(error))
     return redirect("reports:run", number)
 
 
@@ -51,7 +51,7 @@ def service(request: HttpRequest, name: str) -> HttpResponseBase:
     return render(request, "runs/service.html", context, status=409 if refusal else 200)
 
 
-def _asked(request: HttpRequest, run: Run, refusal: str = "") -> HttpResponse:
+def _confirm(request: HttpRequest, run: Run, refusal: str = "") -> HttpResponse:
     context = {"run": run, "refusal": refusal}
     return render(request, "runs/cancel.html", context, status=409 if refusal else 200)
 

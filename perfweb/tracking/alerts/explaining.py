@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from perfweb.reports.counters import AT_END, AT_START, CounterRow, counter_rows, told_by
+from perfweb.reports.counters import AT_END, AT_START, CounterRow, counter_rows, reports_of
 from perfweb.reports.lockprofiles import TITLES, LockTable, lock_tables
 from perfweb.runs.catalogue import is_exact
 from perfweb.runs.models import Run, RunState
@@ -61,7 +61,7 @@ def explain(alert: Alert, checks: Sequence[Check], movements: Sequence[Movement]
     if not all(name in found for name in names):
         return None
     both = sides([(f"{runs[-1].pk}/{name}", name, [found[name]]) for name in names])
-    told = told_by(both, (AT_START, AT_END, *TITLES))
+    told = reports_of(both, (AT_START, AT_END, *TITLES))
     return Explanation(runs[-1], both, _costs(*both), counter_rows(told), lock_tables(told))
 
 

@@ -23,7 +23,7 @@ class Ledger:
     open: int
 
     @property
-    def told(self) -> int:
+    def sent(self) -> int:
         return self.right + self.wrong + self.open
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from perfweb.accounts.models import Entry, Role, User
-from perfweb.accounts.permissions import LEAST, Action, may
+from perfweb.accounts.permissions import LOWEST_ROLE, Action, may
 from tests.factories import create_queued_run
 from tests.unit.accounts.conftest import PASSWORD
 from tests.unit.accounts.crawl import Crawl, digests, report
@@ -32,11 +32,11 @@ def crawl(site: Site) -> Crawl:
 
 
 def test_every_action_has_a_least_role_and_each_role_may_what_those_before_it_may() -> None:
-    assert set(LEAST) == set(Action)
+    assert set(LOWEST_ROLE) == set(Action)
     allowed = [{action for action in Action if may(User(role=role), action)} for role in Role]
     assert all(less < more for less, more in itertools.pairwise(allowed))
     assert allowed[-1] == set(Action)
-    assert not any(may(User(role=Role.ADMIN, is_active=False), action) for action in Action if LEAST[action])
+    assert not any(may(User(role=Role.ADMIN, is_active=False), action) for action in Action if LOWEST_ROLE[action])
 
 
 def test_everybody_gets_what_the_report_says(crawl: Crawl, request: pytest.FixtureRequest) -> None:
@@ -50,7 +50,7 @@ def test_everybody_gets_what_the_report_says(crawl: Crawl, request: pytest.Fixtu
             known = crawl.site.users.get(person)
             if known and not may(known, address.action):
                 assert word == "refused", address.name
-            elif not known and LEAST[address.action]:
+            elif not known and LOWEST_ROLE[address.action]:
                 assert word == ("token" if address.operations else "sign in"), address.name
     made = report(crawl.words)
     known_report, heading, measured = PAGE.read_text(encoding="utf-8").partition(MEASURED)

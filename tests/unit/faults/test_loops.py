@@ -10,7 +10,7 @@ from pytest_django import Settings
 from perfweb.faults.models import Fault
 from perfweb.forges import following
 from perfweb.forges import services as forges
-from perfweb.forges.models import Asked, Delivery
+from perfweb.forges.models import CommentRequest, Delivery
 from perfweb.mail import series as mail
 from perfweb.mail.models import Series
 from perfweb.outbox import services as outbox
@@ -87,15 +87,15 @@ def test_deliveries_of_forges(github: Bot, monkeypatch: pytest.MonkeyPatch) -> N
     first = Delivery.objects.order_by("pk")[0].pk
     monkeypatch.setattr(forges, "_act", failing_once(forges._act, lambda _, event: event.comment == 1))
     forges.act_on_all()
-    assert sorted(Asked.objects.values_list("comment", flat=True)) == [2, 3]
+    assert sorted(CommentRequest.objects.values_list("comment", flat=True)) == [2, 3]
     assert only_fault("act on a webhook").item == f"delivery {first}"
 
 
 def test_answers_to_forges(github: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         assert github.say("/perf help")
-    first = Asked.objects.order_by("pk")[0]
-    monkeypatch.setattr(following, "tell", failing_once(following.tell, lambda asked: asked == first))
+    first = CommentRequest.objects.order_by("pk")[0]
+    monkeypatch.setattr(following, "post_report", failing_once(following.post_report, lambda asked: asked == first))
     following.follow()
     assert Letter.objects.count() == 2
     only_fault("report to a forge")

@@ -18,7 +18,7 @@ from pytest_django import Settings
 from perfweb.accounts.models import Role, User
 from perfweb.builds.models import Mirror
 from perfweb.forges import secrets
-from perfweb.forges.models import Asked, Member, Project
+from perfweb.forges.models import CommentRequest, Member, Project
 from perfweb.forges.services import act_on_all
 from perfweb.forges.table import FORGES
 from tests.checkouts import Checkout
@@ -101,12 +101,12 @@ class Bot:
             f"/forges/{self.project}/webhook", body, content_type="application/json", headers=signed
         )
 
-    def say(self, text: str, login: str = "", person: int = 0) -> Asked | None:
+    def say(self, text: str, login: str = "", person: int = 0) -> CommentRequest | None:
         """Comment on the pull request, and handle it."""
-        number = 1000 + Asked.objects.count()
+        number = 1000 + CommentRequest.objects.count()
         assert self.deliver(commented(self.kind, text, login, person, number)) == 202
         act_on_all()
-        return Asked.objects.filter(comment=number).first()
+        return CommentRequest.objects.filter(comment=number).first()
 
     def know(self, role: Role, login: str = "") -> User:
         """Link a forge user to a local account."""

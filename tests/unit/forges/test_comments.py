@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from perfweb.builds.models import Mirror
 from perfweb.forges.comments import report
 from perfweb.forges.markdown import block, code, folded, table
-from perfweb.forges.models import Asked, Project
+from perfweb.forges.models import CommentRequest, Project
 from perfweb.runs.models import HostFacts, Run, Variant
 from perfweb.submissions.models import Submission, SubmissionState
 from tests.factories import (
@@ -31,17 +31,17 @@ NASTY = "@everyone <img src=x onerror=alert(1)> `|` **b** [x](javascript:1) </de
 
 
 @pytest.fixture
-def asked(db: None) -> Asked:
+def asked(db: None) -> CommentRequest:
     author = create_submission().author
     Submission.objects.all().delete()
     project = Project.objects.create(
         mirror=Mirror.objects.create(name="demo", url="/x"), forge="github", api="http://127.0.0.1:1", path="a/b",
         login="bot", testbed=create_testbed(), account=author,
     )  # fmt: skip
-    return Asked.objects.create(project=project, pull=1, comment=1, login="eve", words="tcp", head="b" * 40)
+    return CommentRequest.objects.create(project=project, pull=1, comment=1, login="eve", words="tcp", head="b" * 40)
 
 
-def measured(asked: Asked, *runs: Run, **fields: object) -> str:
+def measured(asked: CommentRequest, *runs: Run, **fields: object) -> str:
     """The comment on submissions that have been measured."""
     for run in runs:
         submission = create_submission(SubmissionState.APPROVED, **fields)
@@ -62,7 +62,7 @@ def rendered(body: str) -> str:
     return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(body))
 
 
-def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: Asked) -> None:
+def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: CommentRequest) -> None:
     body = measured(asked, create_run(boots=4, gain=1.2))
     assert body.startswith("**Faster: 6 faster**\n")
     assert len(rows(body)) == 5
@@ -78,20 +78,20 @@ def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: Asked) -> 
     assert html.count("<details>") == html.count("</details>") == 4
 
 
-def test_a_row_whose_verdict_is_in_doubt_says_so(asked: Asked) -> None:
+def test_a_row_whose_verdict_is_in_doubt_says_so(asked: CommentRequest) -> None:
     body = measured(asked, create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0))
     assert len(re.findall(r"\| faster; sentinel \+3\.\d+.% \|$", unfolded(body), re.MULTILINE)) == 2
     assert "Drift may explain" in unfolded(body)
 
 
-def test_without_a_change_it_says_what_would_have_been_seen(asked: Asked) -> None:
+def test_without_a_change_it_says_what_would_have_been_seen(asked: CommentRequest) -> None:
     body = measured(asked, create_run(tests=["tcp.rr/host-host/ipv4"], boots=4, gain=1.0))
     assert not rows(body)
     assert re.search(r"Changes from [\d.]+.% on would have shown in each test in 4 runs of 5", body)
     assert body.splitlines()[0] in {"**Equivalent: 1 equivalent**", "**No change was proven: 1 not enough data**"}
 
 
-def test_several_comparisons_are_one_comment(asked: Asked) -> None:
+def test_several_comparisons_are_one_comment(asked: CommentRequest) -> None:
     made = [create_run(tests=DEMO_TESTS[:1], boots=4, gain=gain, seed=seed) for seed, gain in enumerate((0.8, 1.2), 1)]
     body = measured(asked, *made)
     assert body.splitlines()[0] == "**Slower and faster: 1 faster, 1 slower**"
@@ -109,7 +109,9 @@ def test_several_comparisons_are_one_comment(asked: Asked) -> None:
         (SubmissionState.CANCELLED, "", "Cancelled", "error"),
     ],
 )
-def test_what_is_not_measured(asked: Asked, state: SubmissionState, reason: str, verdict: str, status: str) -> None:
+def test_what_is_not_measured(
+    asked: CommentRequest, state: SubmissionState, reason: str, verdict: str, status: str
+) -> None:
     asked.submissions.add(create_submission(state, reason=reason))
     told = report(asked)
     assert told.body.startswith(f"**{verdict}**\n\nCommit `bbbbbbbbbbbb`, [submission ")
@@ -117,7 +119,7 @@ def test_what_is_not_measured(asked: Asked, state: SubmissionState, reason: str,
     assert bool(reason) == ("<summary>Why</summary>" in told.body)
 
 
-def test_a_run_that_failed_says_why(asked: Asked) -> None:
+def test_a_run_that_failed_says_why(asked: CommentRequest) -> None:
     run = create_queued_run()
     Run.objects.filter(pk=run.pk).update(state="failed", reason="no such host: <b>x</b>")
     body = measured(asked, run)
@@ -125,7 +127,7 @@ def test_a_run_that_failed_says_why(asked: Asked) -> None:
     assert "<b>" not in rendered(body)
 
 
-def test_what_is_outdated_is_marked_and_folded(asked: Asked) -> None:
+def test_what_is_outdated_is_marked_and_folded(asked: CommentRequest) -> None:
     body = measured(asked, create_run(tests=DEMO_TESTS[:1], boots=4, gain=1.2))
     asked.outdated = True
     old = report(asked).body
@@ -134,7 +136,7 @@ def test_what_is_outdated_is_marked_and_folded(asked: Asked) -> None:
     assert body.rpartition("\n\n")[0] in old
 
 
-def test_the_text_of_others_is_never_markup_and_calls_nobody(asked: Asked) -> None:
+def test_the_text_of_others_is_never_markup_and_calls_nobody(asked: CommentRequest) -> None:
     run = create_run(tests=DEMO_TESTS[:1], boots=4, gain=1.2)
     HostFacts.objects.update(name=NASTY, facts={NASTY: NASTY})
     Variant.objects.update(tunables={"a.b": NASTY})
@@ -143,7 +145,7 @@ def test_the_text_of_others_is_never_markup_and_calls_nobody(asked: Asked) -> No
     calm(measured(asked, run, create_queued_run(), title=NASTY))
 
 
-def test_a_comment_is_as_long_as_may_be(asked: Asked) -> None:
+def test_a_comment_is_as_long_as_may_be(asked: CommentRequest) -> None:
     run = create_run(tests=DEMO_TESTS[:1], boots=4)
     HostFacts.objects.update(facts={f"fact{number}": "x" * 100 for number in range(600)})
     body = measured(asked, run)

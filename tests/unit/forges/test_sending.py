@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from perfweb.accounts.models import Role
 from perfweb.forges.following import follow
-from perfweb.forges.models import Asked, Project
+from perfweb.forges.models import CommentRequest, Project
 from perfweb.forges.secrets import token_file
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
@@ -59,7 +59,7 @@ def test_one_comment_and_a_status_follow_a_run(bot: Bot) -> None:
     assert asked is not None
     assert {status["sha"] for status in bot.peer.statuses} == {asked.head}
     assert bot.peer.statuses[-1]["target_url"].endswith(f"/submissions/{Submission.objects.get().number}/")
-    assert Asked.objects.get().settled
+    assert CommentRequest.objects.get().settled
     tell()
     assert len(bot.peer.calls) == 6
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from perfweb.accounts.models import Entry, Means, Role
-from perfweb.forges.models import Asked, Delivery
+from perfweb.forges.models import CommentRequest, Delivery
 from perfweb.forges.services import MOST_ATTEMPTS, act_on_all
 from perfweb.runs.models import Run
 from perfweb.submissions.models import Submission, SubmissionState
@@ -17,7 +17,7 @@ from tests.unit.forges.conftest import AUTHOR, Bot, commented, example
 WAITING, APPROVED = SubmissionState.WAITING, SubmissionState.APPROVED
 
 
-def asked_for(asked: Asked | None) -> list[Submission]:
+def submissions_of(asked: CommentRequest | None) -> list[Submission]:
     assert asked is not None
     assert not asked.answer
     return list(asked.submissions.order_by("number"))
@@ -25,7 +25,7 @@ def asked_for(asked: Asked | None) -> list[Submission]:
 
 def test_what_a_stranger_asks_for_waits_for_approval(bot: Bot) -> None:
     asked = bot.say("Is it faster?\r\n/perf run tcp net.isr.dispatch=direct,deferred", "eve", 66)
-    made = asked_for(asked)
+    made = submissions_of(asked)
     assert [(one.state, one.author, one.mirror) for one in made] == [
         (WAITING, bot.project.account, bot.project.mirror)
     ] * 2
@@ -38,20 +38,20 @@ def test_what_a_stranger_asks_for_waits_for_approval(bot: Bot) -> None:
 
 def test_a_maintainer_measures_their_own_pull_request_at_once(bot: Bot) -> None:
     user = bot.know(Role.MAINTAINER)
-    [made] = asked_for(bot.say("/perf tcp"))
+    [made] = submissions_of(bot.say("/perf tcp"))
     assert (made.state, made.author, made.runs.count()) == (APPROVED, user, 1)
 
 
 def test_the_pull_request_of_another_waits_whoever_asks(github: Bot) -> None:
     user = github.know(Role.MAINTAINER, "maria")
-    [made] = asked_for(github.say("/perf tcp", "Maria", 5))
+    [made] = submissions_of(github.say("/perf tcp", "Maria", 5))
     assert (made.state, made.author) == (WAITING, user)
 
 
 def test_a_name_that_was_given_to_somebody_else_is_a_stranger(github: Bot) -> None:
     github.know(Role.MAINTAINER)
     github.say("/perf help")
-    [made] = asked_for(github.say("/perf tcp", AUTHOR["github"][0], 999))
+    [made] = submissions_of(github.say("/perf tcp", AUTHOR["github"][0], 999))
     assert (made.state, made.author) == (WAITING, github.project.account)
 
 
@@ -62,12 +62,12 @@ def test_a_changed_head_is_another_submission_and_waits_again(github: Bot) -> No
     second = github.say("/perf tcp", "eve", 66)
     assert first is not None
     assert second is not None
-    assert [one.state for one in asked_for(second)] == [WAITING]
-    assert (second.head, Asked.objects.get(pk=first.pk).outdated, second.outdated) == (head, True, False)
+    assert [one.state for one in submissions_of(second)] == [WAITING]
+    assert (second.head, CommentRequest.objects.get(pk=first.pk).outdated, second.outdated) == (head, True, False)
 
 
 def test_the_same_again_is_what_there_is(github: Bot) -> None:
-    first, second = (asked_for(github.say("/perf tcp", "eve", 66)) for _ in range(2))
+    first, second = (submissions_of(github.say("/perf tcp", "eve", 66)) for _ in range(2))
     assert first == second
 
 
@@ -115,11 +115,11 @@ def test_who_is_not_answered(github: Bot) -> None:
     bot["comment"]["user"]["type"] = "Bot"
     github.deliver(bot)
     act_on_all()
-    assert not Asked.objects.exists()
+    assert not CommentRequest.objects.exists()
 
 
 def test_status_and_cancel(github: Bot) -> None:
-    [made] = asked_for(github.say("/perf tcp", "eve", 66))
+    [made] = submissions_of(github.say("/perf tcp", "eve", 66))
     status = github.say("/perf status", "bob", 67)
     assert status is not None
     assert f"[submission {made.number}](http://" in status.answer

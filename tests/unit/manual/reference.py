@@ -124,6 +124,8 @@ def command_line(patch: pytest.MonkeyPatch) -> str:
     for action in parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
+                if command.prog.split()[-1] != name:  # a former name
+                    continue
                 parts += [f"### perfctl {name}", "", "```", _usage(command), "```", ""]
     parts += ["## manage.py", ""]
     for name in ours:

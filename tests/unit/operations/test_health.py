@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from perfweb.operations.health import BEAT, MESSAGES, OK, beat_says, beaten, parts
+from perfweb.operations.health import BEAT, MESSAGES, OK, beat_state, beaten, parts
 from perfweb.outbox.services import post
 from perfweb.redisclient import client as redis_client
 from perfweb.runs.models import RunState
@@ -57,10 +57,10 @@ def test_a_part_that_is_away_is_named_with_what_to_do(client: Client) -> None:
 
 
 def test_beat_is_not_accused_of_what_the_messenger_has_missed() -> None:
-    assert "start celery beat" in beat_says(90.0, messenger=True)
-    assert "start celery beat" in beat_says(None, messenger=True)
-    assert beat_says(90.0, messenger=False) == f"unknown while the {MESSAGES} does not answer"
-    assert beat_says(9.0, messenger=False) == OK
+    assert "start celery beat" in beat_state(90.0, messenger=True)
+    assert "start celery beat" in beat_state(None, messenger=True)
+    assert beat_state(90.0, messenger=False) == f"unknown while the {MESSAGES} does not answer"
+    assert beat_state(9.0, messenger=False) == OK
 
 
 def test_an_answer_is_given_again_for_a_while(client: Client) -> None:

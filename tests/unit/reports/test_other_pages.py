@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.lab.models import Lease, OutageKind
 from perfweb.lab.outages import begin, checked, end
-from perfweb.lab.services import elsewhere, release
+from perfweb.lab.services import imported_testbed, release
 from perfweb.reports.search import MOST_HITS, RARE
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
@@ -98,7 +98,7 @@ def test_knobs_that_do_not_differ_or_were_not_measured(client: Client) -> None:
 
 
 def test_a_testbed_of_imported_results_is_elsewhere(client: Client) -> None:
-    elsewhere("rack9")
+    imported_testbed("rack9")
     for address in ("/testbeds/", "/testbeds/rack9/"):
         text = text_of(page(client, address))
         assert "imported results only" in text

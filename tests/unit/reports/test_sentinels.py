@@ -21,7 +21,7 @@ from perfweb.runs.summaries import summaries_of
 from perfweb.verdicts.doubts import doubted
 from perfweb.verdicts.names import anchor
 from perfweb.verdicts.numbers import MINUS
-from perfweb.verdicts.run_verdicts import said_by_run
+from perfweb.verdicts.run_verdicts import verdicts_of_run
 from perfweb.verdicts.sentinels import read_sentinel
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_watched_run, faster_later, make_void
@@ -32,7 +32,7 @@ TESTS = DEMO_TESTS[:2]
 
 
 def leans(run: Run) -> list[float | None]:
-    pairs = said_by_run(run.variants.all(), summaries_of([run])[run.pk], TESTS)
+    pairs = verdicts_of_run(run.variants.all(), summaries_of([run])[run.pk], TESTS)
     return [said.lean for pair in doubted(pairs, read_sentinel(run, TESTS)) for said in pair.tests]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.counters import AT_END, AT_START, counter_rows, read_counters, told_by
+from perfweb.reports.counters import AT_END, AT_START, counter_rows, read_counters, reports_of
 from perfweb.runs.models import Run
 from perfweb.verdicts.sides import SideError, read_sides
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
@@ -112,7 +112,7 @@ def test_queries_do_not_depend_on_how_much_was_measured(
 
 def test_counters_that_differ_most_come_first(run: Run) -> None:
     sides = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
-    rows = counter_rows(told_by(sides, [AT_START, AT_END]))
+    rows = counter_rows(reports_of(sides, [AT_START, AT_END]))
     assert rows[0].name == "net.isr.queued"
     assert rows[0].means[1] == 12
     assert "net.isr.dispatch" not in {row.name for row in rows}  # a word is no counter

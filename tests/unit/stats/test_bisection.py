@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.stats.bisection import LEAST_ERROR, Bisection, Observation, bisect, share
+from perfweb.stats.bisection import MIN_ERROR, Bisection, Observation, bisect, share
 
 ENOUGH = 0.95
 
@@ -29,7 +29,7 @@ def pursued(
 @given(count=st.integers(1, 40), data=st.data())
 def test_a_clear_change_is_found_in_as_many_steps_as_halving_takes(count: int, data: st.DataObject) -> None:
     culprit = data.draw(st.integers(0, count - 1))
-    found, steps = pursued(count, culprit, -0.07, LEAST_ERROR, random.Random(1))
+    found, steps = pursued(count, culprit, -0.07, MIN_ERROR, random.Random(1))
     assert (found.place, found.first, found.last) == (culprit, culprit, culprit)
     assert found.probability > ENOUGH
     assert steps <= 1 + count.bit_length()
