@@ -149,8 +149,9 @@ solicit_input(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	}
 	if (flags & IA6_DUPLICATED)
 		return (true);
-	/* another host has our address: an answer would be for ourselves */
-	if (in6_addr_flags(ifp, &src) & IA6_PRESENT)
+	/* another host uses our address: an answer would be for ourselves */
+	if ((in6_addr_flags(ifp, &src) & (IA6_PRESENT | IA6_DUPLICATED)) ==
+	    IA6_PRESENT)
 		return (false);
 	if (!dad && ll.found)
 		nd6_learn(ifp, &src, ll.addr, false);

@@ -254,6 +254,7 @@ TEST(an_address_of_another_is_not_used)
 	};
 	static const char *const targets[] = { "2001:db8::50", "2001:db8::51" };
 	struct in6_addr a;
+	struct mbuf *m;
 
 	set("net.inet6.ip6.dad_count", "1");
 	for (size_t i = 0; i < nitems(cases); i++) {
@@ -266,6 +267,12 @@ TEST(an_address_of_another_is_not_used)
 		    cases[i].type, targets[i], 0, 0));
 		CHECK_EQ(in6_addr_flags(mem[0], &a),
 		    IA6_PRESENT | IA6_DUPLICATED);
+		/* it is the neighbour's, which may solicit */
+		start_over();
+		learn_host6(0, targets[i]);
+		m = take_sent(0);
+		(void)icmp6_in(m, ND_NEIGHBOR_ADVERT);
+		m_freem(m);
 	}
 	a = addr6("2001:db8::52");
 	start_over();
