@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ ROLE = ROOT / "playbooks" / "roles" / "bsd"
 STEPS = ("boot", "build", "collect", "measure", "prepare", "restore")
 NOBODY = "ansible_host=127.0.0.1 ansible_port=1"
 KEYWORDS = {"name", "loop", "register", "when", "always", "delegate_to", "become", "changed_when", "loop_control"}
-KEYWORDS |= {"async", "poll"}
+KEYWORDS |= {"async", "poll", "ignore_errors", "vars"}
 
 
 def ansible(*words: str, inventory: str = NOBODY, folder: Path) -> tuple[int, str]:
@@ -94,3 +95,52 @@ def test_settings_are_written_between_marked_lines(
     written = [line[1:] for line in said.splitlines() if line.startswith("+") and not line.startswith("++")]
     marks = ["# BEGIN perfweb", "# END perfweb"]
     assert written == [marks[0], *lines, marks[1], marks[0], "net.inet.tcp.sack=0", marks[1]]
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """This machine as a host that a boot has changed, in files of its own; it cannot be booted by a local connection."""
+    kept, files = tmp_path / "kept", [tmp_path / "loader.conf", tmp_path / "sysctl.conf"]
+    (kernel := tmp_path / "kernel").mkdir()
+    kept.mkdir()
+    for path in files:
+        (kept / path.name).write_text("before\n", encoding="utf-8")
+        path.write_text("before\n# BEGIN perfweb\nx=1\n# END perfweb\n", encoding="utf-8")
+    yield {
+        "system": "freebsd", "kept": str(kept), "changed_files": [str(path) for path in files],
+        "it": {"installed": str(kernel), "loader_file": str(files[0])},
+    }  # fmt: skip
+
+
+def restore(values: dict[str, Any], folder: Path) -> tuple[int, str]:
+    words = [str(PLAYBOOKS / "restore.yml"), "-e", json.dumps(values)]
+    return ansible(*words, inventory="ansible_connection=local", folder=folder)
+
+
+def left_of(values: dict[str, Any]) -> list[bool]:
+    return [Path(path).exists() for path in (values["kept"], values["it"]["installed"])]
+
+
+def test_restore_removes_what_was_kept_when_all_is_as_before(changed: dict[str, Any], tmp_path: Path) -> None:
+    for path in changed["changed_files"]:
+        Path(path).write_text("before\n", encoding="utf-8")
+    status, printed = restore(changed, tmp_path)
+    assert status == 0, printed
+    assert left_of(changed) == [False, False]
+
+
+def test_restore_takes_every_step_although_one_fails(changed: dict[str, Any], tmp_path: Path) -> None:
+    first, second = map(Path, changed["changed_files"])
+    first.unlink()
+    first.mkdir()
+    (Path(changed["kept"]) / "booted").touch()
+    status, printed = restore(changed, tmp_path)
+    assert status == 2
+    assert "not restored: settings, boot without settings, files" in printed
+    assert second.read_text(encoding="utf-8") == "before\n"
+    assert left_of(changed) == [True, True], "the loader may still name the kernel"
+    first.rmdir()
+    first.write_text("before\n", encoding="utf-8")
+    status, printed = restore(changed, tmp_path)
+    assert "not restored: boot without settings" in printed, "it is still to boot, although no file was changed this time"
+    assert left_of(changed) == [True, True]
