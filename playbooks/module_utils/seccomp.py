@@ -16,6 +16,7 @@ import errno
 import functools
 import os
 import struct
+from collections.abc import Collection, Iterator
 
 LAST = "set_mempolicy_home_node"
 """The newest system call that libseccomp 2.5.4 knows (Debian 12): number 450 on each architecture, of Linux 5.17."""
@@ -44,13 +45,24 @@ FAMILIES = {1: "AF_UNIX", 2: "AF_INET", 10: "AF_INET6", 16: "AF_NETLINK"}
 All others fail with EAFNOSUPPORT, and of AF_NETLINK all protocols but NETLINK_ROUTE, which getaddrinfo(3) and
 getifaddrs(3) use.
 """
+TYPES = {1: "SOCK_STREAM", 2: "SOCK_DGRAM", 3: "SOCK_RAW"}
+"""Types of sockets of AF_INET and AF_INET6 that may be made; all others fail with ESOCKTNOSUPPORT.  Raw ones need
+CAP_NET_RAW."""
+PROTOCOLS = {0: "the type's", 1: "IPPROTO_ICMP", 6: "IPPROTO_TCP", 17: "IPPROTO_UDP", 58: "IPPROTO_ICMPV6"}
+"""Protocols of them; all others fail with EPROTONOSUPPORT.  The kernel loads a module for an unknown type or protocol,
+whoever makes the socket (inet_create() in net/ipv4/af_inet.c)."""
+TYPE_MASK = 0xF
+"""SOCK_TYPE_MASK of <linux/net.h>; SOCK_CLOEXEC and SOCK_NONBLOCK are above it."""
 NAMESPACES = {
     "CLONE_NEWTIME": 0x80, "CLONE_NEWNS": 0x20000, "CLONE_NEWCGROUP": 0x2000000, "CLONE_NEWUTS": 0x4000000,
     "CLONE_NEWIPC": 0x8000000, "CLONE_NEWUSER": 0x10000000, "CLONE_NEWPID": 0x20000000, "CLONE_NEWNET": 0x40000000,
 }  # fmt: skip
 """Refused flags of clone(2) and unshare(2); clone's lowest byte is a signal, which is not CLONE_NEWTIME."""
-TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-"""ioctl_tty(2), ioctl_console(2): both insert text into the input of a terminal."""
+TERMINALS = {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C, "TIOCSETD": 0x5423}
+"""ioctl_tty(2), ioctl_console(2): the first two insert text into the input of a terminal, the last one has the kernel
+load the module of a line discipline."""
+WORD = 0xFFFFFFFF
+"""The bits of an argument of type int."""
 ASK = 0xFFFFFFFF
 """personality(2): this argument returns the present value and changes nothing."""
 
@@ -139,15 +151,39 @@ def program() -> bytes:
     # The flags of clone3(2) are in memory, where no filter sees them; the C library falls back to clone(2).
     made.refuse("clone3", errno.ENOSYS)
     for call in ("socket", "socketpair"):
-        for family in range(max(FAMILIES)):
-            if family not in FAMILIES:
-                made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, family))
-        made.refuse(call, errno.EAFNOSUPPORT, (0, _GE, max(FAMILIES) + 1))
-        made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, 16), (2, _NE, 0))
-    for request in (TIOCSTI, TIOCLINUX):
-        made.refuse("ioctl", errno.EPERM, (1, _MASKED_EQ, 0xFFFFFFFF, request))
+        _refuse_sockets(made, call)
+    for request in TERMINALS.values():
+        made.refuse("ioctl", errno.EPERM, (1, _MASKED_EQ, WORD, request))
     made.refuse("personality", errno.EPERM, (0, _NE, ASK))
     return _refuse_above(number(LAST)) + made.export()
+
+
+def _refuse_sockets(made: _Filter, call: str) -> None:
+    for family in range(max(FAMILIES)):
+        if family not in FAMILIES:
+            made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, family))
+    made.refuse(call, errno.EAFNOSUPPORT, (0, _GE, max(FAMILIES) + 1))
+    made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, 16), (2, _NE, 0))
+    for family in (2, 10):
+        for kind, mask in _others(TYPES, TYPE_MASK):
+            made.refuse(call, errno.ESOCKTNOSUPPORT, (0, _EQ, family), (1, _MASKED_EQ, mask, kind))
+        for protocol, mask in _others(PROTOCOLS, WORD):
+            made.refuse(call, errno.EPROTONOSUPPORT, (0, _EQ, family), (2, _MASKED_EQ, mask, protocol))
+
+
+def _others(allowed: Collection[int], mask: int) -> Iterator[tuple[int, int]]:
+    """All values within a mask that are not allowed, as pairs of a value and the mask under which others are it.
+
+    libseccomp compares an argument once in a rule.  The numbers that begin with the same bits as an allowed one and
+    differ in the next are one block.
+    """
+    bits = [1 << place for place in reversed(range(mask.bit_length()))]
+    for bit in bits:
+        above = mask & ~(2 * bit - 1)
+        begins = {number & above for number in allowed}
+        for value in sorted(value for begin in begins for value in (begin, begin | bit)):
+            if value not in {number & (above | bit) for number in allowed}:
+                yield value, above | bit
 
 
 def _refuse_above(last: int) -> bytes:

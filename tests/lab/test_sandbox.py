@@ -106,8 +106,10 @@ ALLOW_ALL = struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000)
 REFUSED = {
     "ENOSYS": "clone3, x32, a system call of the future, i386",
     "EAFNOSUPPORT": "netlink of sockets, netlink of netfilter, socketpair of TIPC, a family with other high bits",
+    "EPROTONOSUPPORT": "SCTP, DCCP, UDP-Lite, MPTCP, L2TP, a protocol with other high bits",
+    "ESOCKTNOSUPPORT": "SCTP by its type, DCCP by its type, a type with other high bits",
     "EROFS": "oom_score_adj, oom_score_adj of none",
-    "ok": "a process, personality, netlink of routes, socketpair",
+    "ok": "a process, personality, netlink of routes, socketpair, TCP, UDP over IPv6",
 }
 """Results of the attempts that do not get EPERM."""
 ALLOWED_FAMILIES = {"family 1", "family 2", "family 10", "family 16"}
@@ -115,6 +117,7 @@ OPEN_OTHERWISE = {
     "clone3", "io_uring", "userfaultfd", "add_key", "keyctl", "pidfd_getfd", "ptrace", "ptrace another", "kcmp",
     "process_vm_readv", "open_tree", "adjtimex", "personality without random addresses",
     "personality with executable data", "i386", "netlink of sockets",
+    "UDP-Lite", "line discipline",
 }  # fmt: skip
 """What an ordinary user may do on Debian 12 without the filter."""
 OTHER_ERROR_OTHERWISE = {

@@ -88,6 +88,12 @@ def type_into_terminal(request: int) -> None:
     call("ioctl", terminal, ctypes.c_ulong(request), ctypes.create_string_buffer(b"\x03x"))
 
 
+def discipline(number: int) -> None:
+    """Gives a terminal of its own a line discipline, for which the kernel loads a module."""
+    _, terminal = pty.openpty()
+    call("ioctl", terminal, 0x5423, buffer(4, struct.pack("=I", number)))  # TIOCSETD
+
+
 def with_32_bits() -> None:
     """getpid(2) of i386, which has other numbers."""
     with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as page:
@@ -178,6 +184,18 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "socketpair": lambda: socket.socketpair(socket.AF_UNIX),
     "socketpair of TIPC": lambda: call("socketpair", 30, 1, 0, buffer(8)),
     "a family with other high bits": lambda: call("socket", ctypes.c_long(0x100000028), 1, 0),
+    "TCP": lambda: call("socket", 2, 1, 6),
+    "UDP over IPv6": lambda: call("socket", 10, 2 | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 17),
+    "SCTP": lambda: call("socket", 2, 1, 132),
+    "SCTP by its type": lambda: call("socket", 10, 5 | socket.SOCK_CLOEXEC, 0),
+    "DCCP": lambda: call("socket", 2, 6, 33),
+    "DCCP by its type": lambda: call("socket", 2, 6, 0),
+    "UDP-Lite": lambda: call("socket", 2, 2, 136),
+    "MPTCP": lambda: call("socket", 10, 1, 262),
+    "L2TP": lambda: call("socket", 2, 2, 115),
+    "a protocol with other high bits": lambda: call("socket", 2, 1, ctypes.c_long(0x100000084)),
+    "a type with other high bits": lambda: call("socket", 2, ctypes.c_long(0x100000006), 0),
+    "line discipline": lambda: discipline(0),
     "oom_score_adj": lambda: oom(999),
     "oom_score_adj of none": lambda: oom(-1000),
 }  # fmt: skip
