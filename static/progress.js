@@ -8,6 +8,7 @@
   const LONGEST_LIST = 8;
   const MOST_STREAMS = 4; // of the six connections that a browser opens to a server, two are left for everything else
   const REFUSED_MS = 5000;
+  const IDLE = ["queued", "paused"]; // a run that waits has no bar, which would move
   const format = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
   // Narrow blanks between thousands, as everywhere else on the pages.
@@ -38,6 +39,8 @@
 
     const handlers = {
       state(event) {
+        bar.hidden = IDLE.includes(event.state);
+        if (bar.hidden) left.textContent = "";
         text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
       },
       boot(event) {

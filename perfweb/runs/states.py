@@ -24,14 +24,13 @@ from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import calibration, progress, queue, summaries
-from perfweb.runs.models import Boot, BootState, Run, RunState, RunTransition
+from perfweb.runs.models import ACTIVE_STATES, Boot, BootState, Run, RunState, RunTransition
 from perfweb.transitions import IllegalTransitionError, change
 
 log = logging.getLogger(__name__)
 
 S = RunState
-ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
-"""States in which the run holds its testbed."""
+ACTIVE = ACTIVE_STATES
 
 SUMMARISE = faults.Task("summarise", "its pages compute from the samples; the log has the error: report it as a bug")
 CALIBRATE = faults.Task("calibrate", "its testbed shows an older one: manage.py summarise NUMBER tries it again")

@@ -56,6 +56,26 @@ def test_the_bar_moves_and_the_end_loads_the_results(page: Page, asgi_server: st
     expect(page.locator(".state")).to_have_text("done")
 
 
+def test_a_run_that_waits_has_no_bar(page: Page, asgi_server: str, running_run: Run) -> None:
+    number = running_run.pk
+    page.goto(f"{asgi_server}/runs/{number}/")
+    bar = page.locator("progress")
+    expect(bar).to_be_visible()
+    progress.publish(number, "eta", seconds=150, fraction=0.25)
+    expect(page.get_by_role("status")).to_contain_text("about 3 min left")
+    Run.objects.filter(pk=number).update(state=RunState.PAUSED, reason="the disk is full")
+    progress.publish(number, "state", state="paused", reason="the disk is full")
+    expect(bar).to_be_hidden()
+    expect(page.get_by_role("status")).to_have_text("paused: the disk is full")
+    page.reload()
+    expect(page.get_by_role("status")).to_contain_text("paused")
+    expect(bar).to_be_hidden()
+    page.goto(asgi_server)
+    expect(bar).to_be_hidden()
+    progress.publish(number, "state", state="running", reason="")
+    expect(bar).to_be_visible()
+
+
 def end(number: int) -> None:
     Run.objects.filter(pk=number).update(state=RunState.DONE, ended=timezone.now())
     progress.publish(number, "state", state="done", reason="")

@@ -15,6 +15,7 @@ from perfweb.runs.models.results import (
     Topology,
 )
 from perfweb.runs.models.run import (
+    ACTIVE_STATES,
     FINAL_STATES,
     OPEN_STATES,
     HostFacts,
@@ -30,6 +31,7 @@ from perfweb.runs.models.run import (
 )
 
 __all__ = [
+    "ACTIVE_STATES",
     "FINAL_STATES",
     "OPEN_STATES",
     "Artefact",

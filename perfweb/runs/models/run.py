@@ -51,6 +51,8 @@ class RunState(models.TextChoices):
 FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED})
 """Final states; an interrupted or failed run can be queued again."""
 OPEN_STATES = frozenset(RunState) - FINAL_STATES
+ACTIVE_STATES = OPEN_STATES - {RunState.QUEUED, RunState.PAUSED}
+"""States in which a worker works on the run, and the run holds its testbed."""
 
 
 class ImportQuerySet(models.QuerySet["Import"]):
@@ -129,6 +131,11 @@ class Run(models.Model):
     def is_over(self) -> bool:
         """Whether the run has ended."""
         return self.state in FINAL_STATES
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a worker works on the run; a queued or a paused one waits."""
+        return self.state in ACTIVE_STATES
 
 
 class RunTransition(models.Model):

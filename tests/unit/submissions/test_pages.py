@@ -81,6 +81,8 @@ def test_approval_shows_what_a_plan_changes_of_the_hosts(author: Actor, maintain
         "own", "left", "link.mtu", "1400",
         "own", "dut", "net.ipv4.tcp_sack", "0",
     ]  # fmt: skip
+    labels = re.findall(r'<td[^>]* data-label="(\w+)"', table)
+    assert labels == ["variant", "host", "setting", "value"] * 3, "a telephone shows no column heads"
     assert text.index("boot.command_line") < text.index("Approve patch")
     assert "boot.command_line" not in signed_in(author).get(f"/submissions/{number}/actions/").content.decode()
     plain = create_submission().number
