@@ -2,8 +2,10 @@
 """Health and metrics. They are public like the pages, and show nothing that these do not show."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from perfweb.operations import metrics
 from perfweb.operations.health import NOTES, OK, answer
@@ -11,11 +13,15 @@ from perfweb.operations.health import NOTES, OK, answer
 
 @require_safe
 @never_cache
-def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """Report the state of each part: 200 if all parts work, 503 otherwise."""
+@vary_on_headers("Accept")
+def health(request: HttpRequest) -> HttpResponse:
+    """Report the state of each part: 200 if all parts work, 503 otherwise. Browsers get a page, programs JSON."""
     found = answer()
     good = all(state == OK for part, state in found.items() if part not in NOTES)
-    return JsonResponse(found, status=200 if good else 503)
+    status = 200 if good else 503
+    if request.get_preferred_type(["application/json", "text/html"]) == "text/html":
+        return render(request, "operations/health.html", {"parts": found, "good": good}, status=status)
+    return JsonResponse(found, status=status)
 
 
 @require_safe

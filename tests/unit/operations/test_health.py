@@ -56,6 +56,29 @@ def test_a_part_that_is_away_is_named_with_what_to_do(client: Client) -> None:
     assert parts()["beat"] == OK
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.usefixtures("no_redis")
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [(BROWSER, "text/html; charset=utf-8"), ("*/*", "application/json"), ("", "application/json"),
+     ("application/json", "application/json"), ("image/png", "application/json")],
+)  # fmt: skip
+def test_browsers_get_a_page_and_programs_json(client: Client, accept: str, kind: str) -> None:
+    answer = client.get("/health/", headers={"Accept": accept} if accept else {})
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, kind)
+    assert "Accept" in answer.headers["Vary"]
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_the_page_marks_the_parts_that_do_not_work(client: Client) -> None:
+    html = client.get("/health/", headers={"Accept": BROWSER}).content.decode()
+    assert "Some parts do not work." in html
+    rows = dict(re.findall(r'<th scope="row">(.*?)</th><td class="wrap">(.*?)</td>', html))
+    assert rows == {"database": OK, "disk": OK, "faults": OK, "redis": "<strong>⚠ does not answer</strong>"}
+
+
 def test_beat_is_not_accused_of_what_the_messenger_has_missed() -> None:
     assert "start celery beat" in beat_state(90.0, messenger=True)
     assert "start celery beat" in beat_state(None, messenger=True)
