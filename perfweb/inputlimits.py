@@ -11,6 +11,8 @@ KIB, MIB = 1 << 10, 1 << 20
 REQUEST_BYTES = 4 * MIB
 REQUEST_HEAD_BYTES = 32 * KIB
 """Bytes of the path, the query string and all headers together."""
+REQUEST_PARAMETERS_BYTES = 1000
+"""Bytes of Content-Type, and of Accept: the parser of their parameters, that of mail, takes quadratic time."""
 FORM_FIELDS = 1000
 FORM_FILES = 4
 WEBHOOK_BYTES = 1 * MIB
@@ -49,9 +51,11 @@ FORGE_ANSWER_BYTES = 4 * MIB
 
 # JSON documents of any origin
 JSON_DEPTH = 32
-REQUEST_JSON_PARTS = 500_000
-"""Commas, opening brackets and backslashes of a request's body. Source code of PATCH_BYTES in one text has fewer: its
-line ends, tabs and quotes take a backslash each, and are a fifth of its bytes.
+REQUEST_JSON_PARTS = 100_000
+"""Texts, and commas and opening brackets outside of them, of a request's body."""
+REQUEST_JSON_ESCAPES = 500_000
+"""Backslashes of a request's body. Source code of PATCH_BYTES in one text has fewer: its line ends, tabs and quotes
+take one each, and fewer than every fourth of its bytes is one of these.
 """
 
 # Output of measuring tools

@@ -8,9 +8,10 @@ from http import HTTPStatus
 
 from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, HTTPScope, Scope
 
-from perfweb.inputlimits import REQUEST_HEAD_BYTES
+from perfweb.inputlimits import REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
 from perfweb.serving.malformed import early_refusal
 
+_PARAMETERS = (b"content-type", b"accept")
 MOST_DIGITS = 18
 """Max digits of a length: int() refuses thousands of digits."""
 
@@ -20,8 +21,8 @@ class _TooLargeError(Exception):
 
 
 class UploadLimit:
-    """Passes requests on to an application, and refuses those of more than `most` bytes (413), and those with more than
-    REQUEST_HEAD_BYTES in their address and headers (431, RFC 6585 section 5).
+    """Passes requests on to an application, and refuses those of more than `most` bytes (413), and those whose address
+    and headers are too long (431, RFC 6585 section 5).
     """
 
     def __init__(self, application: ASGI3Application, most: int) -> None:
@@ -39,8 +40,7 @@ class UploadLimit:
                 raise _TooLargeError
             return event
 
-        if scope["type"] == "http" and _head(scope) > REQUEST_HEAD_BYTES:
-            text = f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most."
+        if scope["type"] == "http" and (text := head_problem(scope)):
             await _refuse(scope, send, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
             return
         try:
@@ -60,10 +60,16 @@ async def _refuse(scope: Scope, send: ASGISendCallable, status: HTTPStatus, text
     await send({"type": "http.response.body", "body": answer.content, "more_body": False})
 
 
-def _head(scope: HTTPScope) -> int:
-    """Bytes of the address and the headers."""
+def head_problem(scope: HTTPScope) -> str:
+    """Why the address and the headers are too long; empty if they are not."""
+    headers = list(scope["headers"])
     address = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
-    return address + sum(len(name) + len(value) for name, value in scope["headers"])
+    if address + sum(len(name) + len(value) for name, value in headers) > REQUEST_HEAD_BYTES:
+        return f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most."
+    for name in _PARAMETERS:
+        if sum(len(value) for other, value in headers if other.lower() == name) > REQUEST_PARAMETERS_BYTES:
+            return f"The header {name.decode().title()} may have {REQUEST_PARAMETERS_BYTES} bytes at most."
+    return ""
 
 
 def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +97,15 @@ def test_settings_are_written_between_marked_lines(
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """This machine as a host that a boot has changed, in files of its own; it cannot be booted by a local connection."""
+def changed(tmp_path: Path) -> dict[str, Any]:
+    """This machine as a host that a boot has changed, in its own files; a local connection cannot boot it."""
     kept, files = tmp_path / "kept", [tmp_path / "loader.conf", tmp_path / "sysctl.conf"]
     (kernel := tmp_path / "kernel").mkdir()
     kept.mkdir()
     for path in files:
         (kept / path.name).write_text("before\n", encoding="utf-8")
         path.write_text("before\n# BEGIN perfweb\nx=1\n# END perfweb\n", encoding="utf-8")
-    yield {
+    return {
         "system": "freebsd", "kept": str(kept), "changed_files": [str(path) for path in files],
         "it": {"installed": str(kernel), "loader_file": str(files[0])},
     }  # fmt: skip
@@ -142,5 +141,5 @@ def test_restore_takes_every_step_although_one_fails(changed: dict[str, Any], tm
     first.rmdir()
     first.write_text("before\n", encoding="utf-8")
     status, printed = restore(changed, tmp_path)
-    assert "not restored: boot without settings" in printed, "it is still to boot, although no file was changed this time"
+    assert "not restored: boot without settings" in printed, "no file was changed this time"
     assert left_of(changed) == [True, True]

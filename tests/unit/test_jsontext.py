@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfweb.inputlimits import JSON_DEPTH, PATCH_BYTES, REQUEST_JSON_PARTS
+from perfweb.inputlimits import JSON_DEPTH, PATCH_BYTES, REQUEST_JSON_ESCAPES, REQUEST_JSON_PARTS
 from perfweb.jsontext import JsonError, read_json, read_request
 
 
@@ -40,11 +40,29 @@ def test_nesting_up_to_the_limit_is_read() -> None:
     assert read_json("[" * JSON_DEPTH + "]" * JSON_DEPTH) is not None
 
 
-@pytest.mark.parametrize("part", [b"1,", b"[],", b"{},", b'"\\n",', b"\\\\"])
+@pytest.mark.parametrize("part", [b"1,", b"[],", b"{},", b'"" ', b'"a" '])
 def test_a_request_of_too_many_parts_is_refused_before_it_is_parsed(part: bytes) -> None:
-    with pytest.raises(JsonError, match="at most are read: send less"):
-        read_request(b"[" + part * (REQUEST_JSON_PARTS + 1) + b"1]")
-    assert read_request(b"[" + b"1," * (REQUEST_JSON_PARTS - 2) + b"1]")
+    with pytest.raises(JsonError, match=f"has more than {REQUEST_JSON_PARTS} texts.*: send less"):
+        read_request(b"[" + part * REQUEST_JSON_PARTS + b"1]")
+    assert read_request(b"[" + b"1," * (REQUEST_JSON_PARTS - 3) + b"1]")
+
+
+def test_a_request_of_too_many_escapes_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(JsonError, match="500002 backslashes; 500000 at most are read: send less"):
+        read_request(b'"' + b"\\\\" * (REQUEST_JSON_ESCAPES // 2 + 1) + b'"')
+    assert read_request(b'"' + b"\\n" * REQUEST_JSON_ESCAPES + b'"')
+
+
+@pytest.mark.parametrize("text", ["1, " * REQUEST_JSON_PARTS, '"' * REQUEST_JSON_PARTS, "{[" * REQUEST_JSON_PARTS])
+def test_what_stands_in_a_text_is_no_part(text: str) -> None:
+    """As a patch that adds a table of numbers."""
+    assert read_request(json.dumps({"patch": text}).encode()) == {"patch": text}
+
+
+@pytest.mark.parametrize("body", [b'"', b'"a', b'"\\', b'["a", "\\"', b'"' + b'\\"' * 1000])
+def test_a_text_that_is_cut_off_is_one_part(body: bytes) -> None:
+    with pytest.raises(JsonError, match="is not JSON"):
+        read_request(body)
 
 
 def test_the_largest_patch_of_source_code_is_read() -> None:
@@ -56,4 +74,4 @@ def test_the_largest_patch_of_source_code_is_read() -> None:
 
 
 def _density(text: str) -> float:
-    return sum(map(text.count, ",[{\\")) / len(text)
+    return text.count("\\") / len(text)

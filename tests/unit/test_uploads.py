@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perfweb.inputlimits import REQUEST_HEAD_BYTES
+from perfweb.inputlimits import REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
 from perfweb.serving.uploads import UploadLimit
 
 MOST = 10
@@ -59,6 +59,8 @@ async def test_what_is_larger_than_it_says_ends_there() -> None:
         ("", "x" * REQUEST_HEAD_BYTES, []),
         ("", "", [(b"cookie", b"x" * REQUEST_HEAD_BYTES)]),
         ("", "", [(b"a", b"b")] * REQUEST_HEAD_BYTES),
+        ("", "", [(b"content-type", b'a/a;a="' + b";" * REQUEST_PARAMETERS_BYTES)]),
+        ("", "", [(b"accept", b"a/a,")] * (REQUEST_PARAMETERS_BYTES // 4 + 1)),
     ],
 )
 async def test_long_addresses_and_headers_are_refused(

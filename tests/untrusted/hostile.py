@@ -74,6 +74,16 @@ def repeated(before: str, piece: str, after: str = "") -> dict[str, Generator]:
     return {f"{before[:40]!r} … {piece[:60]!r}": lambda length: f"{before}{generate(length)}{after}"}
 
 
+_JSON_ITEMS = (
+    "1234567,", "1.25e-9,", '"aaaaa",', '"\\u00e9a",', "[1      ],     ", "{}      ,       ", '{"a{0}": 1  },   ',
+)  # fmt: skip
+"""Items with one part, or two in twice as many bytes."""
+DENSE_JSON: dict[str, Generator] = {
+    name: generate for piece in _JSON_ITEMS for name, generate in repeated('{"a": [', piece, "1]}").items()
+} | repeated("{", '"a{0}": 1, ', '"b": 1}')
+"""As many parts as the body of a request may have (perfweb.inputlimits.REQUEST_JSON_PARTS)."""
+
+
 @dataclass(frozen=True)
 class Parser:
     """A parser; `texts` are hostile ones made for it, besides the generic ones that every parser gets."""

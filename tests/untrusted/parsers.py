@@ -34,7 +34,7 @@ from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
 from tests.untrusted import hosts, modules, requests
-from tests.untrusted.hostile import Generator, Parser, repeated, within
+from tests.untrusted.hostile import DENSE_JSON, Generator, Parser, repeated, within
 
 
 def _bytes(text: str) -> bytes:
@@ -275,8 +275,16 @@ PARSERS = [
     Parser("time of an import", moment, (ValueError,)),
     Parser("name of an import", slug),
     Parser("JSON", read_json, (JsonError,)),
-    Parser("JSON of a request", lambda text: read_request(_bytes(text), objects=refuse_repeated), (JsonError,)),
-    *(Parser(f"delivery of {forge}", _delivery(forge), (JsonError, ShapeError), _COMMENTS) for forge in FORGES),
+    Parser(
+        "JSON of a request",
+        lambda text: read_request(_bytes(text), objects=refuse_repeated),
+        (JsonError,),
+        DENSE_JSON,
+    ),
+    *(
+        Parser(f"delivery of {forge}", _delivery(forge), (JsonError, ShapeError), {**_COMMENTS, **DENSE_JSON})
+        for forge in FORGES
+    ),
     Parser("Markdown, a line", markdown.code),
     Parser("Markdown, a block", markdown.block),
     Parser("plain text", plain),

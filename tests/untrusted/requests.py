@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, ClassVar
 
 from authlib.integrations.base_client.sync_openid import OpenIDMixin
 from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, QueryDict, parse_cookie
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
@@ -24,8 +26,8 @@ from perfweb.api.submissions import NewSubmission
 from perfweb.figures.timelines import RangeError, moment, read_window
 from perfweb.jsontext import JsonError
 from perfweb.rawdata import downloads
-from perfweb.serving import malformed
-from tests.untrusted.hostile import Parser, repeated, within
+from perfweb.serving import malformed, uploads
+from tests.untrusted.hostile import DENSE_JSON, Parser, repeated, within
 
 _FACTORY = RequestFactory()
 _PART = "--x\r\nContent-Disposition: form-data; name=a"
@@ -59,6 +61,24 @@ def _header(name: str) -> Any:
         request.META[f"HTTP_{name}"] = request.META[name] = text
         malformed.check(request)
         return get_conditional_response(request, etag='"a"', last_modified=1)
+
+    return read
+
+
+class _HeadError(Exception):
+    """The head of a request is too long."""
+
+
+def _field(name: bytes) -> Any:
+    """A request with one header, as the web server makes it, and what Django reads of it."""
+
+    def read(text: str) -> object:
+        scope: Any = {"type": "http", "method": "GET", "path": "/", "headers": [(name, _bytes(text))]}
+        if uploads.head_problem(scope):
+            raise _HeadError
+        request = ASGIRequest(scope, io.BytesIO())
+        malformed.check(request)
+        return request.accepted_types
 
     return read
 
@@ -127,6 +147,13 @@ def _claims(text: str) -> object:
 
 _CLAIMS = f'{{"iss": "{_PROVIDER.issuer}", "aud": "perfweb", "nonce": "n", "iat": 1, "exp": 9999999999, "sub": '
 
+_PARAMETERS = {
+    **within('a/a;a="', "", "run of ';'", "run of '\"", "run of '\\\\"),
+    **repeated("a/a", ';a*{0}*="b"'),
+    **repeated("a/a", ';a="b;'),
+    **repeated("", "a/a;q=1,"),
+}
+
 PARSERS = [
     Parser("ID token", _id_token, (providers.ProviderError,), within("eyJhbGciOiJIUzI1NiJ9.", ".AAAA", "run of '")),
     Parser(
@@ -168,12 +195,17 @@ PARSERS = [
             **repeated('{"testbed": "a", "tunables": {', '"a{0}": "b", ', '"a": "b"}}'),
             **within('{"testbed": "a", "patch": "', '"}', "run"),
             **within('{"testbed": ', "}", "nested", "lists"),
+            **DENSE_JSON,
         },
     ),
     Parser("header Range", _range, (downloads._UnsatisfiableError,), within("bytes=", "")),
     *(
         Parser(f"header {name}", _header(name), (BadRequest,))
         for name in ("IF_NONE_MATCH", "IF_MATCH", "IF_MODIFIED_SINCE", "IF_UNMODIFIED_SINCE", "CONTENT_LENGTH")
+    ),
+    *(
+        Parser(f"header {name.decode()}", _field(name), (_HeadError, BadRequest, ValueError, LookupError), _PARAMETERS)
+        for name in (b"content-type", b"accept")
     ),
     Parser("entity tags", parse_etags, (), repeated("", '"a", ')),
     Parser("date of HTTP", parse_http_date_safe, ()),
