@@ -50,7 +50,7 @@ TYPES = {1: "SOCK_STREAM", 2: "SOCK_DGRAM", 3: "SOCK_RAW"}
 CAP_NET_RAW."""
 PROTOCOLS = {0: "the type's", 1: "IPPROTO_ICMP", 6: "IPPROTO_TCP", 17: "IPPROTO_UDP", 58: "IPPROTO_ICMPV6"}
 """Protocols of them; all others fail with EPROTONOSUPPORT.  The kernel loads a module for an unknown type or protocol,
-whoever makes the socket (inet_create() in net/ipv4/af_inet.c)."""
+also if an ordinary user makes the socket (inet_create() in net/ipv4/af_inet.c)."""
 TYPE_MASK = 0xF
 """SOCK_TYPE_MASK of <linux/net.h>; SOCK_CLOEXEC and SOCK_NONBLOCK are above it."""
 NAMESPACES = {

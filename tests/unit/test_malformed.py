@@ -72,7 +72,7 @@ def test_the_api_refuses_in_json(client: Client, path: str) -> None:
         (b'{"why": [["\\u0000"]]}', "NUL character"),
         (b'{"why": NaN}', "NaN is not a JSON number"),
         (b'{"why": -Infinity}', "-Infinity is not a JSON number"),
-        (b"[" * 100_000, "nested more than 32 deep"),
+        (b"[" * 50_000, "nested more than 32 deep"),
         (b"[]", "it has to be an object"),
         (b'{"why": ' + b"9" * 5000 + b"}", "Cannot parse request body"),
         (b'{"why": "\xff"}', "Cannot parse request body"),
