@@ -29,8 +29,8 @@ readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
 readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
-	curl dovecot-imapd ipmitool nginx-light openipmi redis-tools traceroute)
-# The client is for back-ups: pg_dump must not be older than the database.
+	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute)
+# The client is for back-ups: pg_dump has to be that of the database's version, or a later one.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
 
 readonly POLICY=/usr/sbin/policy-rc.d

@@ -6,6 +6,7 @@ no path of a patch is ever opened, and the changes are read back from the tree t
 is only read.
 """
 
+import difflib
 import os
 import re
 import subprocess
@@ -31,6 +32,8 @@ LONGEST_SHOWN = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
 _FILE_MODES = {"100644", "100755"}
 _GONE = "000000"
+_PREFIXES = {"a", "b", "c", "i", "o", "w", "1", "2"}
+"""Of paths in a diff, by git-config(1), diff.mnemonicPrefix."""
 _NAMES_OF_FILES = (b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy ")
 _FAILED_HUNK = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 _FAILED_FILE = re.compile(r"^error: (.+): (does not exist in index|already exists in index)$", re.MULTILINE)
@@ -40,6 +43,15 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@", 
 
 class RepositoryError(ValueError):
     """The repository does not have the requested objects; the message has the reason and what to do."""
+
+
+class MissingCommitError(RepositoryError):
+    """The repository has no commit of that name; `near` is a branch or tag of a similar name."""
+
+    def __init__(self, name: str, advice: str = "push it there, or name another", near: str = "") -> None:
+        meant = f" (did you mean {near}?)" if near else ""
+        super().__init__(f"the repository has no commit “{name}”{meant}: {advice}")
+        self.near = near
 
 
 class ConflictError(PatchError):
@@ -102,9 +114,9 @@ class Repository:
         with self.bench() as bench:
             sha = bench.output("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
             if not sha:
-                raise RepositoryError(f"the repository has no commit “{name}”: push it there, or name another")
-            revision = bench.output("describe", "--always", "--tags", sha).strip()
-            committed = bench.output("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
+                raise MissingCommitError(name, near=_near(name, bench))
+            revision = bench.ask("describe", "--always", "--tags", sha).strip()
+            committed = bench.ask("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
         return Commit(sha, revision or sha[:12], read_time(committed, sha))
 
     @contextmanager
@@ -206,9 +218,9 @@ class Bench:
             raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
         return made
 
-    def output(self, *words: str) -> str:
-        """Return the output of git, empty if it fails."""
-        done = self._git(words)
+    def ask(self, *words: str, given: bytes = b"") -> str:
+        """The output of git, empty if it refuses."""
+        done = self._git(words, given)
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
     def _apply_one(self, patch: Patch, which: str) -> None:
@@ -225,7 +237,7 @@ class Bench:
         if failed := _FAILED_HUNK.search(said):
             path, line = failed.group(1), int(failed.group(2)[:9])
             hunk, length = _hunk(patch.diff, path, line)
-            there = self.output("cat-file", "blob", f":{path}").splitlines()[max(line - 1, 0) :][
+            there = self.ask("cat-file", "blob", f":{path}").split("\n")[max(line - 1, 0) :][
                 : min(length, LONGEST_SHOWN)
             ]
             message = f"{which} does not apply: {path} differs from what it expects at line {line}."
@@ -341,6 +353,12 @@ def _check_entry(about: str, path: str, which: str) -> None:
         raise PatchError(f"{which} makes {_shown(path)} {kind}; a patch may make plain files only.")
 
 
+def _near(name: str, bench: Bench) -> str:
+    """The branch or tag that a name may be a misspelling of."""
+    names = bench.ask("for-each-ref", "--count=1000", "--format=%(refname:short)", "refs/heads", "refs/tags").split()
+    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
+
+
 def _label(patches: Sequence[Patch], number: int) -> str:
     subject = patches[number - 1].subject
     named = f" “{subject[:80]}”" if subject else ""
@@ -357,19 +375,22 @@ def _check_names(diff: bytes, which: str) -> None:
 
 
 def _strip_level(diff: bytes, which: str) -> int:
-    """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x."""
+    """How many leading parts of its paths a diff has that the tree has not: 1 for a/stack/x, 0 for stack/x.
+
+    git has other prefixes than a/ and b/ with diff.mnemonicPrefix, and none with diff.noprefix.
+    """
     for line in diff.decode("utf-8", "replace").split("\n"):
         words = line.split()
         if line.startswith(("diff --git ", "--- ", "+++ ")) and len(words) > 1 and words[-1] != "/dev/null":
             path = words[2] if words[0] == "diff" else words[1]
-            if path.startswith(("a/", "b/", '"a/', '"b/')):
-                return 1
-            if path.startswith((f"{ROOT}/", f'"{ROOT}/')):
+            if path == "/dev/null":
+                continue
+            first, *others = path.removeprefix('"').split("/")
+            if first == ROOT and others:
                 return 0
-            if path != "/dev/null":
-                raise PatchError(
-                    f"{which} names {path[:200]}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them."
-                )
+            if first in _PREFIXES or others[:1] == [ROOT]:
+                return 1
+            raise PatchError(f"{which} names {path[:200]}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them.")
     raise PatchError(f"{which} names no file.")
 
 

@@ -13,17 +13,18 @@ from email.header import Header
 from email.message import Message as Headers
 from email.utils import getaddresses
 
-from perfweb.builds.patches import (
-    CRLF,
+from perfweb.builds.mails import (
     Mail,
     PatchError,
     Subject,
-    count_lines,
     header,
+    is_whole,
     parse_mail,
     read_mail,
     read_subject,
+    without_crlf,
 )
+from perfweb.builds.patches import ENVELOPE, count_lines
 from perfweb.inputlimits import MAIL_BYTES, MAIL_LINES, MAIL_REFERENCES_CHARACTERS, PATCH_BYTES, SERIES_PATCHES
 from perfweb.mail import proof
 from perfweb.plaintext import plain
@@ -33,12 +34,13 @@ PREFIX = "perf:"
 MOST_PARENTS = 50
 MOST_RESULTS = 20
 OWN_HEADER = "X-Perfweb"
-ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
+_OWN_ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 
 _ID = re.compile(r"<[!-;=?-~]{1,160}@[!-;=?A-~]{1,80}>", re.ASCII)
 _ADDRESS = r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9.-]{1,180}"
+_COMMENT = r"(?:\s*\((?:[^()]|\([^()]*\))*\))?"
 _FROM = re.compile(
-    rf'(?:(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<({_ADDRESS})>|({_ADDRESS})(?:\s*\([^()]*\))?)', re.IGNORECASE | re.DOTALL
+    rf'(?:(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<({_ADDRESS})>{_COMMENT}|({_ADDRESS}){_COMMENT})', re.IGNORECASE | re.DOTALL
 )
 _LIST = re.compile(r"<([a-z0-9._-]{1,200})>\s*$", re.IGNORECASE)
 _PATCH = re.compile(r"\b(?:PATCH|RFC)", re.IGNORECASE)
@@ -98,7 +100,7 @@ def read_message(content: bytes, rules: Rules, envelope_sender: str | None = Non
         raise IgnoredError(f"it has {len(content)} bytes; the max is {MAIL_BYTES}")
     if (lines := count_lines(content)) > MAIL_LINES:
         raise IgnoredError(f"it has {lines} lines; the max is {MAIL_LINES}")
-    content = content.replace(CRLF, b"\n")
+    content = without_crlf(content)
     try:
         return _read(parse_mail(content), content, rules, envelope_sender)
     except IgnoredError:
@@ -154,7 +156,7 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
         total=subject.total,
         request=plain(request),
         mbox=_as_mbox(mail) if mail and not problem else b"",
-        problem=twice or problem or _why_not(headers, mail, subject),
+        problem=twice or problem or _why_not(mail, subject),
     )
 
 
@@ -226,16 +228,15 @@ def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
         return PREFIX, str(error)
 
 
-def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
-    """Return the error of parsing a patch; empty without one."""
+def _why_not(mail: Mail | None, subject: Subject) -> str:
+    """The error of a parsed patch; empty without one."""
     if mail is None or not mail.patch.diff:
         return ""
-    for part in headers.walk():
-        if str(part.get_param("format", "")).lower() == "flowed":
-            return (
-                "Your mail program has sent the patch as format=flowed, which breaks its lines. Send it with "
-                "git send-email, or attach it."
-            )
+    if mail.flowed and not is_whole(mail.patch.diff):
+        return (
+            "Your mail program has sent the patch as format=flowed and has changed its lines. Send it with "
+            "git send-email, or attach it."
+        )
     number, total = subject.number, subject.total
     if number is not None and total is not None and not 0 <= number <= total <= SERIES_PATCHES:
         return f"This is patch {number} of {total}; a series has {SERIES_PATCHES} patches at most, counted from 1."
@@ -246,14 +247,16 @@ def _as_mbox(mail: Mail) -> bytes:
     """Return a decoded mail, or the attached mails as git made them."""
     attached = _COMMIT_MAIL.split(mail.body)[1:]
     if attached:
-        return b"".join(ENVELOPE + patch.strip(b"\n") + b"\n\n" for patch in attached)
-    subject = f"{mail.subject.brackets} {mail.patch.subject}"
-    head = "".join(
-        f"{name}: {Header(text, 'utf-8', maxlinelen=500).encode()}\n"
-        for name, text in (("From", mail.patch.author), ("Subject", subject))
-    )
-    body = re.sub(rb"^(>*From )", rb">\1", mail.body, flags=re.MULTILINE)
-    return ENVELOPE + head.encode() + b"\n" + body.strip(b"\n") + b"\n\n"
+        return b"".join(_OWN_ENVELOPE + patch.strip(b"\n") + b"\n\n" for patch in attached)
+    name, _, address = mail.patch.author.rpartition(" <")
+    quoted = re.sub(r'(["\\])', r"\\\1", name)
+    fields = {
+        "From": f'"{quoted}" <{address}' if name else mail.patch.author,
+        "Subject": f"{mail.subject.brackets} {mail.patch.subject}",
+    }
+    head = "".join(f"{name}: {Header(text, 'utf-8', maxlinelen=500).encode()}\n" for name, text in fields.items())
+    body = ENVELOPE.sub(rb">\g<0>", mail.body)  # would begin another mail
+    return _OWN_ENVELOPE + head.encode() + b"\n" + body.lstrip(b"\n").removesuffix(b"\n") + b"\n\n"
 
 
 def _partly_signed(headers: Headers) -> bool:

@@ -236,6 +236,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tests/client/", (*PYTHON_LINT, "client")),
     ("tests/platform/", (*PYTHON_LINT, "platform")),
     ("tests/bench/", (*PYTHON_LINT, "unit")),
+    ("tests/mails/", (*PYTHON_LINT, "unit")),
     ("tests/prose/", (*PYTHON_LINT, "unit", "lint-prose")),
 )
 

@@ -50,6 +50,38 @@ def read(subject: str, body: str = f"---\n{DIFF}", head: str = f"From: Ada <{SEN
         ("[PATCH ipv4/ipv6] net: x", 1, None, None),
         ("[PATCH 2026/11/27 2/2] net: x", 1, 2, 2),
         ("[net] [PATCH v4 2/2] net: x", 4, 2, 2),
+        ("[PATCH net-next v2 0/3] net: x", 2, 0, 3),
+        ("[net-next,v2,1/3] net: x", 2, 1, 3),  # patchwork
+        ("[net-next, v2, 1/3] net: x", 2, 1, 3),
+        ("[PATCH RESEND] net: x", 1, None, None),
+        ("[RESEND PATCH v4 2/5] net: x", 4, 2, 5),
+        ("[PATCH v2 RESEND 1/2] net: x", 2, 1, 2),
+        ("[PATCH v2-resend 1/2] net: x", 2, 1, 2),
+        ("[RFC PATCH] net: x", 1, None, None),
+        ("[PATCH/RFC v2 1/2] net: x", 2, 1, 2),
+        ("[RFC net-next (TESTING) 1/2] net: x", 1, 1, 2),
+        ("[PATCH stable 5.10] net: x", 1, None, None),
+        ("[PATCH 5.10 001/300] net: x", 1, 1, 300),
+        ("[PATCH 5.15.y 2/3] net: x", 1, 2, 3),
+        ("[PATCH 10/2.6 1/2] net: x", 1, 1, 2),
+        ("[patch V3 01/13] net: x", 3, 1, 13),
+        ("[PATCH bpf-next,v4] net: x", 4, None, None),
+        ("[PATCH v2 1/2 net-next] net: x", 2, 1, 2),
+        ("[PATCH net-next 1/2 v2] net: x", 2, 1, 2),
+        ("[PATCH net-nextv2 1/2] net: x", 2, 1, 2),
+        ("[PATCH -next v2] net: x", 2, None, None),
+        ("[PATCH v2][next] net: x", 2, None, None),
+        ("[PATCH v3]: net: x", 3, None, None),
+        ("[PATCH net 1/2][RESEND] net: x", 1, 1, 2),
+        ("[PATCH 1 of 8] net: x", 1, 1, 8),  # Mercurial
+        ("[PATCH v2 1 / 2] net: x", 2, 1, 2),
+        ("[PATCH ver. 2 1/2] net: x", 2, 1, 2),
+        ("[PATCH version 2 1/2] net: x", 2, 1, 2),
+        ("[PATCH v.2 1/2] net: x", 2, 1, 2),
+        ("[PATCH 802.1q 1/2] net: x", 1, 1, 2),
+        ("[PATCH net/ipv4 1/2] net: x", 1, 1, 2),
+        ("[Intel-wired-lan] [PATCH net v2 1/2] net: x", 2, 1, 2),
+        ("[PATCH] Re: net: x", 1, None, None),
     ],
 )
 def test_subjects_as_people_write_them(subject: str, version: int, number: int | None, total: int | None) -> None:
@@ -58,7 +90,26 @@ def test_subjects_as_people_write_them(subject: str, version: int, number: int |
     assert (found.version, found.number, found.total, found.title) == (version, number, total, "net: x")
 
 
-@pytest.mark.parametrize("subject", ["Re: [PATCH 1/2] net: x", "net: x", "[net] minutes of the meeting"])
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Re: [PATCH 1/2] net: x",
+        "net: x",
+        "[net] minutes of the meeting",
+        "[GIT PULL] net-next",
+        "RE: [PATCH v2] x",
+        "[External] Re: [PATCH 1/2] net: x",
+        "AW: [PATCH] x",
+        "Antwort: [PATCH] x",
+        "SV: [PATCH] x",
+        "WG: [PATCH] x",
+        "Re[2]: [PATCH] x",
+        "回复: [PATCH] x",
+        "回复\uff1a[PATCH] x",
+        "Fwd: [PATCH] x",
+        "RE : [PATCH 1/2] x",
+    ],
+)
 def test_other_subjects_are_no_patches(subject: str) -> None:
     assert not read(subject).is_patch
 

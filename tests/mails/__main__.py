@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares what the service and git read of a corpus of mails, and prints counts."""
+
+import argparse
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import django
+
+SETTINGS = "perfweb.settings.test"
+
+
+def main() -> int:
+    """Prints the differences and their number; returns 1 if there is one."""
+    parser = argparse.ArgumentParser(prog="tests.mails", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trees", action="store_true", help="also compare the trees of all mails with git am")
+    given = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
+    django.setup()
+    from tests.mails import comparison
+    from tests.mails.corpus import build
+
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = build(Path(folder), given.seed)
+        kinds = Counter(case.name.partition(" ")[0].partition(":")[0] for case in corpus.cases)
+        print(f"{len(corpus.cases)} mails and {len(corpus.series)} series:", dict(kinds.most_common(3)))
+        wrong = _report("author, subject, message, diff", comparison.compare(corpus))
+        if given.trees:
+            wrong += _report("tree", comparison.compare_trees(corpus))
+    return min(wrong, 1)
+
+
+def _report(what: str, findings: "Iterable[comparison.Finding]") -> int:  # type: ignore[name-defined]  # noqa: F821
+    same = refused = other = wrong = 0
+    for finding in findings:
+        if finding.refused:
+            refused += 1
+        elif finding.differing:
+            wrong += 1
+            print(f"  {finding.case.name}: {', '.join(finding.differing)}")
+        elif finding.case.why:
+            other += 1
+        else:
+            same += 1
+    print(f"{what}: {same} as git, {other} as the mail means where git reads another thing, {refused} refused by git, "
+          f"{wrong} differ")  # fmt: skip
+    return wrong
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
