@@ -30,7 +30,7 @@ readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
 	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute)
-# The client is for back-ups: pg_dump has to be that of the database's version, or a later one.
+# The client is for back-ups: pg_dump must not be older than the database.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
 
 readonly POLICY=/usr/sbin/policy-rc.d

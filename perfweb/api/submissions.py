@@ -47,7 +47,9 @@ class NewSubmission(BaseModel):
     tests: Name = Field("tcp-quick", description="name of a matrix of tests, as the form lists them")
     tunables: dict[str, str] = Field({}, max_length=64, description="tunables of both base and patch")
     each: bool = Field(False, description="whether every stage of a series is measured")
-    base: str = Field("", max_length=100, description="branch, tag or commit, if the patch has no line base-commit")
+    base: str = Field(
+        "", max_length=100, description="branch, tag or commit; unless given, that of the patch's line base-commit"
+    )
     title: str = Field("", max_length=services.LONGEST_TITLE, description="the subject of the patch, unless given")
     plan: str = Field(
         "", max_length=65536, description="a plan instead of tests and tunables; one with `source: patch`"

@@ -31,24 +31,29 @@ def advice(bench: Bench, series: Series, branch: str) -> str:
 
 def _fitting(bench: Bench, series: Series, branch: str) -> list[str]:
     """Names of branches and tags that have the expected files; if there are none, the newest commit that has."""
-    expected = dict(_expected(series))
+    expected = dict(expected_files(series))
     if not expected:
         return []
-    refs = bench.ask(
+    refs = bench.output(
         "for-each-ref", f"--count={MOST_REFS}", "--sort=-committerdate", "--format=%(refname) %(refname:short)",
         "refs/heads", "refs/tags",
     )  # fmt: skip
     named = dict(line.split(" ", 1) for line in refs.splitlines())
-    commits = bench.ask("rev-list", f"--max-count={MOST_COMMITS}", branch, "--").splitlines()
+    commits = bench.output("rev-list", f"--max-count={MOST_COMMITS}", branch, "--").splitlines()
     lines = [f"{name}:{path}" for name in [*named, *commits] for path in expected]
-    blobs = bench.ask("cat-file", "--batch-check=%(objectname)", given="\n".join([*lines, ""]).encode()).splitlines()
+    blobs = bench.output("cat-file", "--batch-check=%(objectname)", given="\n".join([*lines, ""]).encode()).split("\n")[
+        :-1
+    ]
     if len(blobs) != len(lines):
         return []
     step = len(expected)
     fits = [
         name
         for place, name in enumerate([*named, *commits])
-        if all(_is(blob, wanted) for blob, wanted in zip(blobs[place * step :], expected.values(), strict=False))
+        if all(
+            _is(blob, wanted)
+            for blob, wanted in zip(blobs[place * step : (place + 1) * step], expected.values(), strict=True)
+        )
     ]
     return [named[name] for name in fits if name in named][:MOST_NAMED] or [sha[:12] for sha in fits[:1]]
 
@@ -58,7 +63,7 @@ def _is(blob: str, wanted: str) -> bool:
     return blob.startswith(wanted) if wanted else blob.endswith(" missing")
 
 
-def _expected(series: Series) -> Iterator[tuple[str, str]]:
+def expected_files(series: Series) -> Iterator[tuple[str, str]]:
     """Paths with the beginning of the name of their content before the series; empty for a file that is made."""
     made = set[str]()
     for patch in series.patches:

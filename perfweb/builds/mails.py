@@ -62,8 +62,8 @@ _TAG = re.compile(r"\[[^\]]*\]\s*")
 _NAMED = re.compile(r"\b(?:PATCH|RFC)", re.IGNORECASE)
 _ENCODED_WORD = re.compile(r"=\?([^?]*)\?([bq])\?", re.IGNORECASE)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_IN_BODY_HEADER = re.compile(r"(From|Subject|Date):([^\n]*(?:\n[ \t][^\n]*)*)(?:\n|\Z)", re.IGNORECASE)
-_IN_BODY_SUBJECT = re.compile(r"\[PATCH\]\s([^\n]*)(?:\n|\Z)")
+_IN_BODY_HEADER = re.compile(r"(From|Subject|Date):([^\n]*(?:\n[ \t][^\n]*)*)\n?", re.IGNORECASE)
+_IN_BODY_SUBJECT = re.compile(r"\[PATCH\]\s([^\n]*)\n?")
 _IN_BODY_ENVELOPE = re.compile(r">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n")
 _SIGNED_TEXT = b"-----BEGIN PGP SIGNED MESSAGE-----\n"
 _SIGNATURE = b"-----BEGIN PGP SIGNATURE-----\n"
@@ -295,18 +295,17 @@ def _in_body_headers(text: str) -> tuple[dict[str, str], str]:
 
     They are those of the patch where another person sends it. Each is taken once; anything else ends them.
     """
-    found, rest = dict[str, str](), text.lstrip("\n")
+    found, place = dict[str, str](), len(text) - len(text.lstrip("\n"))
     while True:
-        if line := _IN_BODY_ENVELOPE.match(rest):
+        if line := _IN_BODY_ENVELOPE.match(text, place):
             pass
-        elif line := _IN_BODY_SUBJECT.match(rest):
+        elif line := _IN_BODY_SUBJECT.match(text, place):
             found["subject"] = _decoded(line.group(1))
-        elif (line := _IN_BODY_HEADER.match(rest)) and (name := line.group(1).lower()) not in found:
+        elif (line := _IN_BODY_HEADER.match(text, place)) and (name := line.group(1).lower()) not in found:
             found[name] = _decoded(line.group(2))
         else:
-            break
-        rest = rest[line.end() :]
-    return found, rest
+            return found, text[place:]
+        place = line.end()
 
 
 def _without_tags(subject: str) -> str:
@@ -354,19 +353,20 @@ def _is_flowed(part: Message) -> bool:
 
 def _unflowed(content: bytes, *, delsp: bool) -> bytes:
     """The lines of format=flowed (RFC 3676) as they were before a mail program broke them."""
-    lines, begun = list[bytes](), b""
-    for line in content.split(b"\n"):
-        if line == b"-- ":
-            lines += [begun, line] if begun else [line]
-            begun = b""
+    pieces = list[bytes]()
+    flowing = False
+    for line in content.splitlines(keepends=True):
+        if line.rstrip(b"\r\n") == b"-- ":
+            pieces += [b"\n", line] if flowing else [line]
+            flowing = False
             continue
         text = line.removeprefix(b" ")
-        if text.endswith(b" "):
-            begun += text[:-1] if delsp else text
-        else:
-            lines.append(begun + text)
-            begun = b""
-    return b"\n".join([*lines, begun] if begun else lines)
+        flowing = text.rstrip(b"\r\n").endswith(b" ")
+        if flowing:
+            text = text.rstrip(b"\r\n")
+            text = text[:-1] if delsp else text
+        pieces.append(text)
+    return b"".join(pieces)
 
 
 def _without_dashes(content: bytes) -> bytes:

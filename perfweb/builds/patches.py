@@ -24,7 +24,7 @@ __all__ = ["ENVELOPE", "Patch", "PatchError", "Series", "count_lines", "read_ser
 
 # As git-mailsplit(1) knows it: a time, then a year, and no colon behind them. The last time of the line counts, and is
 # looked for once: without the atomic group a line of n times took n squared steps.
-ENVELOPE = re.compile(rb"^From (?>[^\n]*\d[^\n]\d\d:\d\d)[ \t]*(?:9[1-9]|\d{3,})[^\n:]*\n", re.MULTILINE)
+ENVELOPE = re.compile(rb"^From (?>[^\n]*\d[^\n]\d\d:\d\d)[ \t]*(?:9[1-9]|\d{3})[^\n:]*\n", re.MULTILINE)
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _BASE = re.compile(rb"^base-commit: ([0-9a-f]{40})\s*$", re.MULTILINE)
 
@@ -64,7 +64,7 @@ def read_series(content: bytes) -> Series:
 
 
 def _readable(content: bytes) -> bytes:
-    """The text with LF at its end.  Raises PatchError for one that is no text of a limited size."""
+    """Return the text with LF at its end. Raises PatchError for one that is no text of a limited size."""
     if len(content) > PATCH_BYTES:
         raise PatchError(f"This has {len(content)} bytes; the max is {PATCH_BYTES}. Remove generated files.")
     if (lines := count_lines(content)) > PATCH_LINES:
@@ -83,7 +83,7 @@ def count_lines(content: bytes) -> int:
 
 
 def _messages(content: bytes) -> Iterator[bytes]:
-    """The mails of an mbox, or the one mail; none if this is a bare diff."""
+    """Return the mails of an mbox, or the one mail; none if this is a bare diff."""
     starts = list(ENVELOPE.finditer(content))
     if starts and starts[0].start() == 0:
         ends = [found.start() for found in starts[1:]] + [len(content)]

@@ -50,7 +50,7 @@ class MissingCommitError(RepositoryError):
 
     def __init__(self, name: str, advice: str = "push it there, or name another", near: str = "") -> None:
         meant = f" (did you mean {near}?)" if near else ""
-        super().__init__(f"the repository has no commit “{name}”{meant}: {advice}")
+        super().__init__(f"the repository has no commit “{name}”: {advice}{meant}")
         self.near = near
 
 
@@ -115,8 +115,8 @@ class Repository:
             sha = bench.output("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
             if not sha:
                 raise MissingCommitError(name, near=_near(name, bench))
-            revision = bench.ask("describe", "--always", "--tags", sha).strip()
-            committed = bench.ask("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
+            revision = bench.output("describe", "--always", "--tags", sha).strip()
+            committed = bench.output("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
         return Commit(sha, revision or sha[:12], read_time(committed, sha))
 
     @contextmanager
@@ -218,8 +218,8 @@ class Bench:
             raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
         return made
 
-    def ask(self, *words: str, given: bytes = b"") -> str:
-        """The output of git, empty if it refuses."""
+    def output(self, *words: str, given: bytes = b"") -> str:
+        """Return the output of git, empty if it fails."""
         done = self._git(words, given)
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
@@ -237,7 +237,7 @@ class Bench:
         if failed := _FAILED_HUNK.search(said):
             path, line = failed.group(1), int(failed.group(2)[:9])
             hunk, length = _hunk(patch.diff, path, line)
-            there = self.ask("cat-file", "blob", f":{path}").split("\n")[max(line - 1, 0) :][
+            there = self.output("cat-file", "blob", f":{path}").split("\n")[max(line - 1, 0) :][
                 : min(length, LONGEST_SHOWN)
             ]
             message = f"{which} does not apply: {path} differs from what it expects at line {line}."
@@ -355,7 +355,7 @@ def _check_entry(about: str, path: str, which: str) -> None:
 
 def _near(name: str, bench: Bench) -> str:
     """The branch or tag that a name may be a misspelling of."""
-    names = bench.ask("for-each-ref", "--count=1000", "--format=%(refname:short)", "refs/heads", "refs/tags").split()
+    names = bench.output("for-each-ref", "--count=1000", "--format=%(refname:short)", "refs/heads", "refs/tags").split()
     return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 
@@ -375,7 +375,7 @@ def _check_names(diff: bytes, which: str) -> None:
 
 
 def _strip_level(diff: bytes, which: str) -> int:
-    """How many leading parts of its paths a diff has that the tree has not: 1 for a/stack/x, 0 for stack/x.
+    """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x.
 
     git has other prefixes than a/ and b/ with diff.mnemonicPrefix, and none with diff.noprefix.
     """

@@ -3,6 +3,7 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -38,7 +39,7 @@ def act(number: int, now: datetime | None = None) -> None:
     """Handle the request of a delivery once; failures are retried after increasing pauses."""
     now = now or timezone.now()
     with transaction.atomic():
-        due = Delivery.objects.select_for_update(skip_locked=True).filter(pk=number, due__lte=now)
+        due = Delivery.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=number, due__lte=now)
         delivery = due.select_related("project__mirror", "project__account", "project__testbed").first()
         if delivery is None:
             return
@@ -143,7 +144,7 @@ def _run(asked: CommentRequest, event: Event, request: Request, actor: Actor) ->
     made, problem = list[Submission](), ""
     for wanted in request.wanted(project.testbed.name, found.base, plain(event.title), project.mirror.name):
         try:
-            made.append(submissions.submit(actor, found.patch, wanted))
+            made.append(submissions.submit(actor, found.patch, replace(wanted, base=found.base)))
         except submissions.DuplicateError as error:
             made.append(error.existing)
         except submissions.PROBLEMS as error:

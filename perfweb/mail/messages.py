@@ -229,7 +229,7 @@ def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
 
 
 def _why_not(mail: Mail | None, subject: Subject) -> str:
-    """The error of a parsed patch; empty without one."""
+    """Return the error of parsing a patch; empty without one."""
     if mail is None or not mail.patch.diff:
         return ""
     if mail.flowed and not is_whole(mail.patch.diff):

@@ -97,8 +97,8 @@ def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
     others = Testbed.objects.filter(simulated=spec.simulated).exclude(inventory="").values_list("name", flat=True)
     known = ", ".join(others) or "none; use manage.py register_testbed"
     if spec.simulated:
-        raise RunError(f"testbed {testbed} measures, and this plan is simulated; testbeds that simulate: {known}")
-    raise RunError(f"testbed {testbed} simulates, and this plan is measured; testbeds that measure: {known}")
+        raise RunError(f"testbed {testbed} measures, and the tests are simulated; testbeds that simulate: {known}")
+    raise RunError(f"testbed {testbed} simulates, and the tests are measured; testbeds that measure: {known}")
 
 
 def keep_plan(text: str, name: str, title: str) -> Plan:

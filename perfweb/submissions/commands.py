@@ -71,7 +71,7 @@ def find(text: str, prefix: str) -> str | None:
     Indented and quoted lines are skipped, and so is text between fences. Raises RequestError for a second line.
     """
     found, fence = list[str](), ""
-    for line in text.splitlines():
+    for line in text.replace("\r\n", "\n").split("\n"):
         mark = line[:3]
         if mark in {"```", "~~~"} and fence in {"", mark}:
             fence = "" if fence else mark

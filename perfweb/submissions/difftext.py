@@ -8,15 +8,30 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@", re.ASCII)
+_SHOWN = {"\r": "\N{SYMBOL FOR CARRIAGE RETURN}", "\f": "\N{SYMBOL FOR FORM FEED}"}
 _KINDS = {"+": "added", "-": "removed"}
 
 
 def marked(text: str) -> SafeString:
-    """Return every line unchanged; only lines of a hunk are marked, because other text may begin with such signs,
-    too.
+    """Every line as it is, with its invisible characters shown; only lines of a hunk are marked, because text around it
+    begins with such signs, too.
     """
-    lines = (f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line) for line, kind in _lines(text))
+    lines = (
+        f'<span class="{kind}">{escape(visible(line))}</span>' if kind else escape(visible(line))
+        for line, kind in _lines(text)
+    )
     return mark_safe("\n".join(lines))  # noqa: S308 (was escaped)
+
+
+def visible(line: str) -> str:
+    """A line whose characters without a glyph a reviewer sees: CR, which a page shows as a line end, and those that
+    reorder or hide text (Unicode TR 36, section 2.3).
+    """
+    if line.replace("\t", "").isprintable():
+        return line
+    return "".join(
+        sign if sign.isprintable() or sign == "\t" else _SHOWN.get(sign, f"<U+{ord(sign):04X}>") for sign in line
+    )
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:

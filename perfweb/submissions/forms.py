@@ -73,7 +73,7 @@ class SubmissionForm(forms.Form):
 
     @property
     def patch(self) -> bytes:
-        """The patch as received; empty if a commit is named."""
+        """The patch as it was sent, which has CR LF at the end of each pasted line; empty where a commit is named."""
         file: UploadedFile[bytes] | None = self.cleaned_data["file"]
         if file is None:
             return str(self.cleaned_data["text"]).encode()
@@ -89,9 +89,9 @@ class SubmissionForm(forms.Form):
         )
 
     def with_file_as_text(self) -> "SubmissionForm":
-        """Return the form with the file's text in the field for pasting, because a browser does not keep a chosen
-        file.
-        """
+        """The same form with the file in the place to paste, since a browser forgets which file was chosen."""
+        if b"\r" in self.patch:  # a browser would change it
+            return self
         try:
             text = self.patch.decode()
         except UnicodeDecodeError:  # it has to be chosen again

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
@@ -16,12 +17,16 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action, may
 from perfweb.builds import mirrors
+from perfweb.builds.bases import advice
+from perfweb.builds.mails import without_crlf
 from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError, Series, read_series
 from perfweb.builds.repositories import (
     Bench,
     Commit,
     ConflictError,
+    MissingCommitError,
+    Repository,
     RepositoryError,
     Stage,
     check_name,
@@ -31,7 +36,7 @@ from perfweb.builds.sources import LONGEST_REVISION, SourceError, Sources
 from perfweb.lab.models import Testbed
 from perfweb.runs import services as runs
 from perfweb.runs.models import FINAL_STATES, Run
-from perfweb.runs.planfile import BASE, PATCH, PlanError, PlanSpec, SizeError, read_plan
+from perfweb.runs.planfile import BASE, MOST_VARIANTS, PATCH, PlanError, PlanSpec, SizeError, read_plan
 from perfweb.submissions import states
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan_text, read_knobs, with_boots
@@ -50,7 +55,10 @@ class DuplicateError(SubmissionError):
     """A submission of the same patch on the same base with the same plan exists already."""
 
     def __init__(self, existing: Submission) -> None:
-        super().__init__(f"The same patch on the same base with the same plan is {existing} already: measure it again.")
+        super().__init__(
+            f"The same patch on the same base with the same plan is {existing} by {existing.author.username} already: "
+            "measure it again."
+        )
         self.existing = existing
 
 
@@ -100,22 +108,22 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     """Apply a patch in a temporary place, and make its plan. Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
-    if wanted.ref:
-        patch = _changes(mirror, wanted)
+    patch = _changes(mirror, wanted) if wanted.ref else without_crlf(patch)
     series = read_series(patch)
     repository = mirrors.opened(mirror)
-    base = repository.commit(series.base or wanted.base or _branch(mirror))
+    base = _base(repository, series, wanted, _branch(mirror))
     conflict, stages = None, list[Stage]()
     with repository.bench() as bench:
         try:
             stages = bench.apply(series, base)
         except ConflictError as error:
-            conflict = error
+            conflict = ConflictError(f"{error} {advice(bench, series, _branch(mirror))}", error.hunk, error.there)
     title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
     changed = _digest([base.sha, *(stage.tree for stage in stages)])
     text = wanted.plan or _plan(wanted, f"patch-{changed[:8]}", title, len(series.patches))
-    spec = read_plan(text)
+    spec = _spec(wanted, text)
     _check_sources(spec, len(series.patches))
+    testbed = runs.testbed_for(spec, wanted.testbed)
     return Examined(
         patch=patch,
         series=series,
@@ -124,11 +132,11 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
         title=title,
         plan=text,
         spec=spec,
-        testbed=runs.testbed_for(spec, wanted.testbed),
+        testbed=testbed,
         mirror=mirror,
         seconds=machine_seconds(spec),
         conflict=conflict,
-        content="" if conflict else _digest([changed, repr(replace(spec, name="", title=""))]),
+        content="" if conflict else _digest([changed, testbed.name, repr(replace(spec, name="", title=""))]),
     )
 
 
@@ -139,6 +147,7 @@ def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
         author = _account(actor)
         # Locked, so that two parallel submissions cannot exceed the quota.
         User.objects.select_for_update().get(pk=author.pk)
+        _lock(examined.content)
         if existing := _same(examined.content):
             raise DuplicateError(existing)
         if not may(actor, Action.APPROVE):
@@ -208,6 +217,28 @@ def _account(actor: Actor) -> User:
     return actor.user
 
 
+def _base(repository: Repository, series: Series, wanted: SubmissionRequest, branch: str) -> Commit:
+    """The commit that a series is applied to: the requested one, else that of its line base-commit, else the branch.
+
+    The patch of a ref is what it has since it left the requested base, so its own line has that commit.
+    """
+    name = (not wanted.ref and wanted.base) or series.base or branch
+    try:
+        return repository.commit(name)
+    except MissingCommitError as error:
+        with repository.bench() as bench:
+            raise MissingCommitError(name, advice(bench, series, branch), error.near) from None
+
+
+def _lock(content: str) -> None:
+    """Waits for other transactions that submit the same, until the end of this one: only the first makes a submission.
+
+    The lock of the author is taken before, so that no two transactions wait for each other.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"submission {content}"])
+
+
 def _branch(mirror: Mirror | None) -> str:
     """The default base of patches."""
     return mirror.branch if mirror else "HEAD"
@@ -234,7 +265,26 @@ def _plan(wanted: SubmissionRequest, name: str, title: str, patches: int) -> str
     matrix = MATRICES.get(wanted.matrix)
     if matrix is None:
         raise SubmissionError(f"There is no matrix “{wanted.matrix[:40]}”; there are {', '.join(MATRICES)}.")
+    if wanted.each and patches >= MOST_VARIANTS:
+        raise SubmissionError(
+            f"This series has {patches} patches; patch by patch (each) at most {MOST_VARIANTS - 1} are measured. "
+            "Request the series as a whole, or send fewer patches."
+        )
     return plan_text(matrix, name, title, read_knobs(wanted.knobs), patches, each=wanted.each and patches > 1)
+
+
+def _spec(wanted: SubmissionRequest, text: str) -> PlanSpec:
+    """The plan of a request. An error in a plan that the user has not written is one of the request."""
+    try:
+        return read_plan(text)
+    except PlanError as error:
+        if wanted.plan:
+            raise
+        if error.field == "title":
+            raise SubmissionError(f"The title {error.problem}.") from None
+        raise SubmissionError(
+            f"These knobs cannot be used: the list {error.problem}. Request fewer or other knobs."
+        ) from None
 
 
 def _check_sources(spec: PlanSpec, patches: int) -> None:

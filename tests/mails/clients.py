@@ -220,7 +220,11 @@ def _split(source: Source) -> tuple[bytes, bytes]:
 
 
 def _attached(encoding: str) -> Client:
-    encoders = {"8bit": bytes, "base64": base64.encodebytes, "quoted-printable": quopri.encodestring}
+    encoders: dict[str, Callable[[bytes], bytes]] = {
+        "8bit": bytes,
+        "base64": base64.encodebytes,
+        "quoted-printable": quopri.encodestring,
+    }
 
     def made(source: Source) -> bytes:
         words, patch = _split(source)
@@ -265,8 +269,26 @@ def _clear_signed(source: Source) -> bytes | None:
 
 
 def _escaped(mark: bytes) -> Client:
-    """As mboxo or mboxrd has it; git undoes it only if it is said so."""
+    """As mboxo or mboxrd has it; git undoes it only on request."""
     return lambda source: _mail(source, re.sub(mark, rb">\1", source.body, flags=re.MULTILINE))
+
+
+def _b4(source: Source) -> bytes:
+    """As `b4 send` writes it: subjects are encoded with their tag, and a signature has a blank line before it."""
+    return _mail(
+        source, source.body.replace(b"\n-- \n", b"\n\n-- \n"), b'text/plain; charset="utf-8"',
+        Subject=word(f"[PATCH net-next v2 2/3] {source.change.subject}é", length=40).replace(b"_2=2F3", b"_2/3"),
+        To=b"=?utf-8?q?J=C3=BCrgen?= <j@example.org>, \n perf@service.example", X_Mailer=b"b4 0.16.0",
+        Message_Id=b"<20261128-topic-v2-2-34d38a9aacd9@example.org>",
+    )  # fmt: skip
+
+
+def _b4_relay(source: Source) -> bytes:
+    """As `b4 send` by its relay: the author stands in the text and in Reply-To."""
+    author = b"%s <%s>" % (word(source.name), source.address.encode())
+    relay = b"%s via B4 Relay <devnull+ada.example.org@kernel.example>" % word(source.name)
+    others = {"Reply_To": source.address.encode(), "X_Original_From": author}
+    return _mail(source, b"From: %s\n\n" % author + source.body, From=relay, **others)
 
 
 def _footer(source: Source) -> bytes:
@@ -322,6 +344,8 @@ CLIENTS: dict[str, Client] = {
     "PGP clear text": _clear_signed,
     "mboxo": _escaped(rb"^(From )"),
     "mboxrd": _escaped(rb"^(>*From )"),
+    "b4": _b4,
+    "relay of b4": _b4_relay,
     "footer of a list": _footer,
     "footer of a list in a part": _footer_part,
     **{f"inner headers: {name}": _inner(head) for name, head in INNER.items()},

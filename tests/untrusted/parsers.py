@@ -15,6 +15,7 @@ from pathlib import Path
 from perfctl import events
 
 from perfweb.builds import mirrors, repositories
+from perfweb.builds.bases import expected_files
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import RepositoryError
 from perfweb.figures import durations
@@ -82,6 +83,9 @@ _IN_MAIL = {
         for name, generate in within(f"{MAIL}{header}: ", f"\n\n{DIFF}", *_HEADER_SHAPES).items()
     },
     **repeated(MAIL, "X-{0}: y\n", f"\n{DIFF}"),
+    **repeated(f"{MAIL}Content-Type: text/plain; format=flowed\n\n", "a{0} \n", DIFF),
+    **repeated(f"{MAIL}\n", "[PATCH] x{0}\n", DIFF),
+    **repeated(f"{MAIL}\n", f">{COMMIT}", DIFF),
     **repeated(MAIL, "DKIM-Signature: l=1\n", f"\n{DIFF}"),
     **repeated(MAIL, 'Authentication-Results: mx; x="\\"\\""\n', f"\n{DIFF}"),
     **repeated(f"{MAIL}Content-Type: multipart/mixed; boundary=x\n\n", "--x\n\n"),
@@ -225,6 +229,7 @@ def _samples(text: str) -> object:
 _SAMPLE_HEAD = f"{','.join(COLUMNS)}\n"
 
 PARSERS = [
+    Parser("files of a patch", lambda text: dict(expected_files(read_series(_bytes(text)))), (PatchError,), _PATCHES),
     Parser("patch", lambda text: read_series(_bytes(text)), (PatchError,), {**_PATCHES, **_IN_MAIL}),
     Parser("mail", _read_mail, (IgnoredError,), _IN_MAIL),
     Parser("results of authentication", lambda text: proof.signers([text], "mx"), (), within("mx; dkim=pass ", "")),

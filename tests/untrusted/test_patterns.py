@@ -20,6 +20,8 @@ OWN_FILES = "it reads files of this project, which are trusted"
 NO_FAILURE = "it matches at every place where it is tried, so that no character is read twice"
 ACCEPTED = {
     "perfweb/jsontext.py _PART": NO_FAILURE,
+    "perfweb/builds/mails.py _IN_BODY_HEADER": "nothing behind its repeats can fail, and a header is not read again",
+    "perfweb/builds/mails.py _QUOTED": "it is applied to an author of at most 200 characters",
     "perfweb/mail/proof.py _TOKEN": NO_FAILURE,
     "perfweb/mail/proof.py _PIECE": NO_FAILURE,
     "runners/dependencies/sbom.py _PIN": OWN_FILES,

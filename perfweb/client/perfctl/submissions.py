@@ -29,7 +29,7 @@ def add_commands(command: Callable[..., Any]) -> None:
         "--set", action="append", default=[], metavar="TUNABLE=VALUE", help="tunable of both base and patch"
     )
     submit.add_argument("--each", action="store_true", help="measure a series patch by patch")
-    submit.add_argument("--base", help="branch, tag or commit, if the patch has no line base-commit")
+    submit.add_argument("--base", help="branch, tag or commit, instead of the patch's base-commit")
     submit.add_argument("--title", help="title (the subject of the patch)")
     submit.add_argument("--plan", type=Path, help="a plan instead of tests and tunables")
     command("submission", show_submission, "show the progress of a submission").add_argument("number", type=int)

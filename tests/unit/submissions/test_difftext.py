@@ -7,7 +7,7 @@ from django.utils.html import escape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.submissions.difftext import marked
+from perfweb.submissions.difftext import marked, visible
 
 PATCH = """\
 - a list in the message
@@ -40,4 +40,9 @@ def test_nothing_is_lost_and_nothing_becomes_markup(text: str) -> None:
     html = marked(text)
     plain = re.sub(r'<span class="(?:added|removed|hunk)">(.*?)</span>', r"\1", html, flags=re.DOTALL)
     assert "<" not in plain
-    assert plain == escape(text)
+    assert plain == escape("\n".join(map(visible, text.split("\n"))))
+
+
+def test_characters_without_a_glyph_are_shown() -> None:
+    assert marked("+a\r\n+b\tc\x0c\n+\u202e\u2028\xa0d") == "+a␍\n+b\tc␌\n+&lt;U+202E&gt;&lt;U+2028&gt;&lt;U+00A0&gt;d"
+    assert visible("größer\t日本語") == "größer\t日本語"
