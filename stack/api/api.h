@@ -149,13 +149,13 @@ real_table(void)
  *	[a] atomic
  *	[f] file_lock
  *	[e] epoll_filelock
+ *	[t] the descriptor table is locked for a change
  */
 enum file_type {
 	FT_SOCKET,	/* of the stack */
 	FT_EPOLL,	/* a kernel epoll, with a set of the stack's sockets */
 	FT_KERNEL,	/* a kernel descriptor in a message, see passed.c */
-	FT_RESERVED,	/* no file yet: a call will install one */
-	FT_LEFT		/* after fork(): a socket that stayed with the parent */
+	FT_RESERVED	/* no file yet: a call will install one */
 };
 
 struct epset;
@@ -167,14 +167,19 @@ struct file {
 	atomic_u32	 f_refs;	/* [a] holds and calls; 0: free */
 	atomic_u32	 f_fds;		/* [a] holds: descriptors, messages */
 	enum file_type	 f_type;	/* [I] */
-	struct socket	*f_so;		/* [I] FT_SOCKET */
-	struct epset	*f_ep;		/* [I] FT_EPOLL */
+	/* [I] in a client, see remote.h; else [t] for a client to come */
+	uint32_t	 f_handle;
+	struct socket	*f_so;		/* [I] FT_SOCKET; NULL in a client */
+	struct epset	*f_ep;		/* [I] FT_EPOLL; NULL in a client */
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
 	/* [e] entries in epoll sets */
 	LIST_HEAD(, epitem) f_items GUARDED_BY(epoll_filelock);
-	struct file	*f_free GUARDED_BY(file_lock);	/* [f] */
+	union {
+		struct file *f_free GUARDED_BY(file_lock); /* [f] free */
+		uint64_t f_inode;	/* [I] in a client: file_inode() */
+	};
 /* each call counts f_refs: no cache line is shared */
 } __attribute__((aligned(64)));
 
@@ -193,11 +198,7 @@ fd_ours(int fd)
 	    atomic_load_uptr(&fdtable[fd]) != 0);
 }
 
-/*
- * Locking of the descriptor table: a strategy, selected at boot by fd.lock.  A
- * child process uses no locks, because the threads that hold them do not exist
- * there.
- */
+/* Locking of the descriptor table: a strategy, selected at boot by fd.lock. */
 struct fd_lockops {
 	struct file	*(*get)(int fd);	/* referenced, or NULL */
 	/* One thread at a time may change slots and their numbers. */
@@ -207,7 +208,6 @@ struct fd_lockops {
 extern const struct fd_lockops *fd_lockops;	/* [I] after boot */
 void	 fd_lock_init(void);		/* registers fd.lock */
 void	 fd_lock_start(void);		/* after loader.conf is read */
-void	 fd_lock_child(void);
 
 /*
  * The discipline of references and holds is described in file.c.  fget() and
@@ -215,13 +215,26 @@ void	 fd_lock_child(void);
  * the stack's or is reserved.
  */
 struct file *fget(int fd);
-/* Like fget(); NULL for other types.  Prints an explanation for FT_LEFT. */
+/* Like fget(); NULL for other types. */
 struct file *fget_type(int fd, enum file_type);
 void	 frele(struct file *);
 /* file_new() returns a hold; file_hold() adds one: false if it is closed. */
 struct file *file_new(enum file_type);
 bool	 file_hold(struct file *);
 void	 file_close(struct file *);	/* drops a hold; may block */
+/* Identifies the file in all processes that have it. */
+uint64_t file_inode(const struct file *);
+/* The file's part of calls on sockets that the stack of this process has. */
+int	 file_socket(int domain, int type, int protocol, struct file **);
+int	 file_socketpair(int domain, int type, int protocol, struct file *[2]);
+int	 file_accept(struct file *, int msgflags, struct sockaddr *,
+	    socklen_t *, int flags, struct file **);
+int	 file_setopt(struct file *, int level, int name, const void *,
+	    socklen_t);
+int	 file_getflags(struct file *);	/* F_GETFL */
+void	 file_setflags(struct file *, int flags);
+/* Requests of ioctl(2) for a number of the socket; false: another one. */
+bool	 file_number(struct file *, unsigned long cmd, int *value);
 /*
  * fd_reserve() returns a number for fd_install() or fd_unreserve(), or -1 and
  * errno.  fd_adopt() installs a file at a number that the kernel has returned.
@@ -247,10 +260,6 @@ int	 fd_replace(int fd, struct file *f, int newfd, int flags,
 int	 fd_close_kernel(unsigned first, unsigned last); /* close_range() */
 /* Empties a slot, but leaves the number; NULL if it had no file. */
 struct file *fd_take(int fd);
-/* In the child of fork(): the socket stays with the parent. */
-void	 fd_leave(int fd, struct file *);
-/* A child closes or replaces a descriptor that may be FT_LEFT. */
-void	 fd_forget(int fd);
 __cold void	 api_explain(void);		/* on standard error, once */
 unsigned fd_limit(void); /* upper bound of the stack's descriptors */
 /* The stack's own descriptors, which the program may not close. */
@@ -259,6 +268,10 @@ void	 fd_unhide(int fd);
 bool	 fd_hidden(int fd);
 int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
 void	 fd_foreach(void (*fn)(int fd, struct file *));
+/* In a new child: closes the stack's own descriptors but one. */
+void	 fd_close_hidden(int kept);
+/* In a new child, table locked: empties a reserved slot, closes its number. */
+void	 fd_drop_reserved(int fd);
 void	 file_init(void);		/* at boot */
 
 /* ioctl(2) for interfaces, netdevice(7); returns an errno value. */
@@ -271,7 +284,7 @@ void	 stdio_follow(int fd);
 enum api_state {
 	API_PASSIVE,	/* no $STACK_CONF: all calls go to the kernel */
 	API_UP,
-	API_FORKED	/* child process: the stack is in the parent */
+	API_CLIENT	/* child process: calls go to the stack's (remote.h) */
 };
 enum api_state api_state(void);
 /*
@@ -281,9 +294,19 @@ int	 api_boot(int (*configure)(const char *), const char *arg);
 /* exec(): before the environment is cleared; whether a socket was made. */
 void	 exec_init(void);
 extern atomic_u32 api_sockets_made;
-void	 api_forked(void);	/* in a child with its own memory */
 /* False in a vfork()ed child, which shares memory but not descriptors. */
 bool	 api_own_process(void);
+void	 api_become_client(void);	/* in a child with its own memory */
+/*
+ * Before and after a call that makes a child with its own memory (fork.c).
+ */
+void	 fork_prepare(void);
+void	 fork_parent(void);
+void	 fork_child(void);
+void	 file_forked(void);		/* in the child: no lock is held */
+void	 signals_forked(void);		/* in the child: none is pending */
+void	 signals_default(void);		/* no handler runs any more */
+void	 wait_forked(void);		/* in the child: no thread has an eventfd */
 extern atomic_u32 api_inet6_kernel;
 extern atomic_u32 api_unix_sockets;	/* UNIX_KERNEL, UNIX_STACK */
 enum { UNIX_KERNEL, UNIX_STACK };

@@ -8,10 +8,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/server.h"
 #include "boot/boot.h"
 #include "kern/ctl.h"
 #include "kern/file.h"
@@ -24,7 +25,7 @@ atomic_u32 api_inet6_kernel;
 atomic_u32 api_unix_sockets = UNIX_KERNEL;
 static atomic_u32 api_drain = 500;	/* milliseconds */
 static atomic_u32 api_status = API_PASSIVE;
-static pid_t api_pid;			/* [I] after boot */
+static pid_t api_pid;	/* [I] after boot, and in a child */
 
 static const char *const unix_names[] = { "kernel", "stack", NULL };
 
@@ -55,7 +56,7 @@ api_state(void)
 bool
 api_own_process(void)
 {
-	return (api_state() == API_UP && getpid() == api_pid);
+	return (api_state() != API_PASSIVE && getpid() == api_pid);
 }
 
 /*
@@ -136,41 +137,16 @@ api_explain(void)
 	if (atomic_fetchadd_u32(&said, 1) != 0)
 		return;
 	/* no standard I/O: a signal handler may be the caller */
-	len = snprintf(text, sizeof(text), "libstack: process %d: the stack "
-	    "is in the parent process; use sockets there\n", (int)getpid());
+	len = snprintf(text, sizeof(text), "libstack: process %d: the process "
+	    "that has the stack cannot be reached\n", (int)getpid());
 	(void)!real.write(STDERR_FILENO, text, (size_t)len);
 }
 
-/*
- * In the child of a fork() only this thread exists: no device, no clock, and
- * locks that are never released.  Its sockets become what they are to the
- * kernel: placeholders on which every call fails with EBADF.  Kernel
- * descriptors in its epoll sets still work.
- */
 void
-api_forked(void)
+api_become_client(void)
 {
-	if (api_state() != API_UP)
-		return;
-	atomic_store_rel_u32(&api_status, API_FORKED);
-	fd_lock_child();
-	fd_foreach(fd_leave);
-	for (unsigned fd = 0; fd < fd_limit(); fd++)
-		if (fd_hidden((int)fd)) {
-			fd_unhide((int)fd);
-			real.close((int)fd);
-		}
-}
-
-/* fork(3) without the handlers of pthread_atfork(3). */
-EXPORT pid_t
-_Fork(void)
-{
-	const pid_t pid = real._Fork();
-
-	if (pid == 0)
-		api_forked();
-	return (pid);
+	atomic_store_rel_u32(&api_status, API_CLIENT);
+	api_pid = getpid();
 }
 
 int
@@ -194,7 +170,7 @@ api_boot(int (*configure)(const char *), const char *arg)
 	ctl_release();
 	clear_environment();
 	api_pid = getpid();
-	pthread_atfork(NULL, NULL, api_forked);
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store_rel_u32(&api_status, API_UP);
 	return (0);
 }
@@ -228,21 +204,33 @@ count_unsent(struct socket *so, void *arg)
 }
 
 /*
- * A kernel continues to send what a program wrote before it exited.  The stack
- * ends with the program, so exit() waits for a short time.
+ * The process must outlive its clients.  It looks as if it had ended: all its
+ * descriptors are closed, and signals have their default actions.
  */
-__attribute__((destructor)) static void
+static void
+serve_clients(void)
+{
+	if (!server_has_clients())
+		return;
+	signals_default();
+	fd_close_kernel(0, ~0U);
+	server_linger();
+}
+
+/*
+ * A kernel continues to send what a program wrote before it exited.  The stack
+ * ends with the program and its children, so exit() waits for a short time.
+ */
+static void
 drain(void)
 {
 	nsec_t deadline;
 	unsigned unsent = 0;
 
-	if (!api_own_process())
-		return;
-	fflush(NULL);	/* streams of sockets; exit() would do it later */
 	api_enter();	/* never left: no handler runs any more */
-	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
 	fd_foreach(close_socket);
+	serve_clients();
+	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
 	do {
 		struct waiter nap;
 
@@ -254,4 +242,33 @@ drain(void)
 		}
 	} while (unsent > 0 && time_left(deadline) > 0);
 	stack_shutdown();
+}
+
+__attribute__((destructor)) static void
+end(void)
+{
+	if (!api_own_process())
+		return;
+	fflush(NULL);	/* streams of sockets; exit() would do it later */
+	if (api_state() == API_UP)
+		drain();
+}
+
+/*
+ * _exit() ends the stack without draining it, unless children use it.  It may
+ * be called in a signal handler.
+ */
+EXPORT void
+_exit(int status)
+{
+	if (api_state() == API_UP && api_own_process() && server_has_clients())
+		drain();
+	(void)real.syscall(SYS_exit_group, status);
+	__builtin_unreachable();
+}
+
+EXPORT void
+_Exit(int status)
+{
+	_exit(status);
 }

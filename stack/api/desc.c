@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/remote.h"
 
 EXPORT int
 close(int fd)
@@ -22,10 +22,8 @@ close(int fd)
 
 	if (!fd_ours(fd) && !fd_hidden(fd))
 		return (real.close(fd));
-	if (!api_own_process()) {
-		fd_forget(fd);
+	if (!api_own_process())
 		return (real.close(fd));
-	}
 	if (fd_hidden(fd))
 		return ((int)api_return(EBADF, 0));
 	api_enter();
@@ -39,7 +37,7 @@ close(int fd)
 
 /*
  * Closes first ..  last except the stack's own, and numbers that a call has
- * reserved.  A child closes those, too (subprocesses do so before exec()).
+ * reserved.  A vfork()ed child closes those, too (before exec()).
  */
 EXPORT int
 close_range(unsigned first, unsigned last, int flags)
@@ -47,8 +45,6 @@ close_range(unsigned first, unsigned last, int flags)
 	const unsigned top = fd_limit();
 	int r;
 
-	for (unsigned fd = first; flags == 0 && fd <= last && fd < top; fd++)
-		fd_forget((int)fd);
 	if (!api_own_process() || flags != 0 || first > last)
 		return (real.close_range(first, last, flags));
 	for (unsigned fd = first; fd <= last && fd < top; fd++)
@@ -131,7 +127,6 @@ replaces_ours(int fd, int newfd)
 	if (fd == newfd || (!fd_ours(fd) && !fd_ours(newfd) &&
 	    !fd_hidden(newfd)))
 		return (false);
-	fd_forget(newfd);
 	return (api_own_process());
 }
 
@@ -151,6 +146,100 @@ dup2(int fd, int newfd)
 	return (replace(fd, newfd, 0));
 }
 
+bool
+file_number(struct file *f, unsigned long cmd, int *value)
+{
+	switch (cmd) {
+	case FIONREAD:
+		*value = soavail(f->f_so);
+		return (true);
+	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
+		*value = sounsent(f->f_so);
+		return (true);
+	case SIOCOUTQNSD:
+		*value = sonotsent(f->f_so);
+		return (true);
+	case SIOCATMARK:
+		*value = soatmark(f->f_so);
+		return (true);
+	case FIOGETOWN:
+	case SIOCGPGRP:
+		*value = (int)sogetowner(f->f_so);
+		return (true);
+	default:
+		return (false);
+	}
+}
+
+int
+file_getflags(struct file *f)
+{
+	return (O_RDWR | (atomic_load_u32(&f->f_nonblock) ? O_NONBLOCK : 0));
+}
+
+void
+file_setflags(struct file *f, int flags)
+{
+	atomic_store_u32(&f->f_nonblock, (flags & O_NONBLOCK) != 0);
+}
+
+static int
+get_flags(struct file *f)
+{
+	int flags;
+
+	if (f->f_so != NULL)
+		return (file_getflags(f));
+	api_enter();
+	flags = remote_getflags(f);
+	api_leave(0);
+	return (flags);
+}
+
+static void
+set_flags(struct file *f, int flags)
+{
+	if (f->f_so != NULL) {
+		file_setflags(f, flags);
+		return;
+	}
+	api_enter();
+	remote_setflags(f, flags);
+	api_leave(0);
+}
+
+static void
+set_owner(struct file *f, pid_t pid)
+{
+	api_enter();
+	if (f->f_so == NULL)
+		remote_setowner(f, pid);
+	else
+		sosetowner(f->f_so, pid);
+	api_leave(0);
+}
+
+static bool
+find_number(struct file *f, unsigned long cmd, int *value)
+{
+	bool found;
+
+	api_enter();
+	found = f->f_so == NULL ? remote_number(f, cmd, value) :
+	    file_number(f, cmd, value);
+	api_leave(0);
+	return (found);
+}
+
+static int
+get_number(struct file *f, unsigned long cmd)
+{
+	int value = 0;
+
+	(void)find_number(f, cmd, &value);
+	return (value);
+}
+
 /*
  * O_NONBLOCK belongs to the file, not the placeholder.  A socket is always
  * closed on exec, because the stack does not survive it, regardless of
@@ -159,14 +248,11 @@ dup2(int fd, int newfd)
 static int
 socket_fcntl(int fd, struct file *f, int cmd, long arg)
 {
-	int owner;
-
 	switch (cmd) {
 	case F_GETFL:
-		return (O_RDWR |
-		    (atomic_load_u32(&f->f_nonblock) ? O_NONBLOCK : 0));
+		return (get_flags(f));
 	case F_SETFL:
-		atomic_store_u32(&f->f_nonblock, (arg & O_NONBLOCK) != 0);
+		set_flags(f, (int)arg);
 		return (0);
 	case F_GETFD:
 		return (fd_cloexec(fd) ? FD_CLOEXEC : 0);
@@ -174,15 +260,10 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		fd_set_cloexec(fd, (arg & FD_CLOEXEC) != 0);
 		return (0);
 	case F_SETOWN:
-		api_enter();
-		sosetowner(f->f_so, (pid_t)arg);
-		api_leave(0);
+		set_owner(f, (pid_t)arg);
 		return (0);
 	case F_GETOWN:
-		api_enter();
-		owner = (int)sogetowner(f->f_so);
-		api_leave(0);
-		return (owner);
+		return (get_number(f, FIOGETOWN));
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
@@ -245,32 +326,6 @@ descriptor_ioctl(int fd, unsigned long cmd)
 	return (true);
 }
 
-/* Requests that return a number of the socket; false: another one. */
-static bool
-number_ioctl(struct file *f, unsigned long cmd, int *value)
-{
-	switch (cmd) {
-	case FIONREAD:
-		*value = soavail(f->f_so);
-		return (true);
-	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
-		*value = sounsent(f->f_so);
-		return (true);
-	case SIOCOUTQNSD:
-		*value = sonotsent(f->f_so);
-		return (true);
-	case SIOCATMARK:
-		*value = soatmark(f->f_so);
-		return (true);
-	case FIOGETOWN:
-	case SIOCGPGRP:
-		*value = (int)sogetowner(f->f_so);
-		return (true);
-	default:
-		return (false);
-	}
-}
-
 /* SIOCGSTAMP: a struct timeval; SIOCGSTAMPNS: a struct timespec. */
 static int
 stamp_ioctl(struct file *f, bool nano, void *arg)
@@ -279,7 +334,8 @@ stamp_ioctl(struct file *f, bool nano, void *arg)
 	int error;
 
 	api_enter();
-	error = sogetstamp(f->f_so, &ts);
+	error = f->f_so == NULL ? remote_stamp(f, &ts) :
+	    sogetstamp(f->f_so, &ts);
 	api_leave(0);
 	if (error != 0)
 		return (error);
@@ -295,20 +351,16 @@ static int
 socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
 	int value;
-	bool found;
 
 	if (arg == NULL)
 		return (EFAULT);
-	api_enter();
-	found = number_ioctl(f, cmd, &value);
-	api_leave(0);
-	if (found) {
+	if (find_number(f, cmd, &value)) {
 		*(int *)arg = value;
 		return (0);
 	}
 	switch (cmd) {
 	case FIONBIO:
-		atomic_store_u32(&f->f_nonblock, *(int *)arg != 0);
+		set_flags(f, *(int *)arg != 0 ? O_NONBLOCK : 0);
 		return (0);
 	case SIOCGSTAMP:
 	case SIOCGSTAMPNS:

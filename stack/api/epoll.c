@@ -6,39 +6,40 @@
 #include <pthread.h>
 
 #include "api/epoll.h"
+#include "api/remote.h"
 #include "kern/synch.h"
 
 /* Removes the set's eventfd from the kernel's events. */
 static int
-drop_wake(const struct epset *es, struct epoll_event *out, int n)
+drop_wake(struct epoll_event *out, int n)
 {
 	int kept = 0;
 
 	for (int i = 0; i < n; i++)
-		if (out[i].data.ptr != es)
+		if (out[i].data.u64 != EPSET_WAKE)
 			out[kept++] = out[i];
 	return (kept);
 }
 
 /* Polls the kernel's events without sleeping. */
 static int
-kernel_look(int epfd, const struct epset *es, struct epoll_event *out, int max)
+kernel_look(int epfd, struct epoll_event *out, int max)
 {
 	int cancel, n;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	n = real.epoll_pwait(epfd, out, max, 0, NULL);
 	pthread_setcancelstate(cancel, NULL);
-	return (n > 0 ? drop_wake(es, out, n) : n);
+	return (n > 0 ? drop_wake(out, n) : n);
 }
 
 /*
- * Gets the kernel's events; sleeps until deadline.  Returns -1 and errno, or a
- * count.
+ * Gets the kernel's events, with the set's eventfd; sleeps until deadline.
+ * Returns -1 and errno, or a count.
  */
 static int
-kernel_epoll(int epfd, const struct epset *es, struct epoll_event *out,
-    int max, nsec_t deadline, const sigset_t *mask)
+kernel_epoll(int epfd, struct epoll_event *out, int max, nsec_t deadline,
+    const sigset_t *mask)
 {
 	const nsec_t left = time_left(deadline);
 	const nsec_t ms = (left + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
@@ -57,7 +58,7 @@ kernel_epoll(int epfd, const struct epset *es, struct epoll_event *out,
 		    left == 0 || mask == NULL ? &old : mask);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_setcancelstate(cancel, NULL);
-	return (n > 0 ? drop_wake(es, out, n) : n);
+	return (n);
 }
 
 static int
@@ -70,7 +71,9 @@ kernel_sleep(int epfd, struct epset *es, struct epoll_event *out, int max,
 	es->es_sleepers++;
 	epset_kick(es);		/* an event arrived meanwhile */
 	mtx_unlock(&es->es_lock);
-	n = kernel_epoll(epfd, es, out, max, deadline, mask);
+	n = kernel_epoll(epfd, out, max, deadline, mask);
+	if (n > 0)
+		n = drop_wake(out, n);
 	mtx_lock(&es->es_lock);
 	KASSERT(es->es_sleepers > 0, ("kernel_sleep: no sleeper"));
 	es->es_sleepers--;
@@ -127,7 +130,7 @@ epset_wait(int epfd, struct epset *es, struct epoll_event *out, int max,
 		skipped = share == 0 && atomic_load_u32(&es->es_kernel) != 0;
 		if (atomic_load_u32(&es->es_nests) != 0)
 			epoll_refresh();
-		k = share > 0 ? kernel_look(epfd, es, out, share) : 0;
+		k = share > 0 ? kernel_look(epfd, out, share) : 0;
 		n = k > 0 ? k : 0;
 		n += epset_collect(es, out + n, max - n);
 		if (k < 0 && n == 0)
@@ -142,6 +145,31 @@ epset_wait(int epfd, struct epset *es, struct epoll_event *out, int max,
 	}
 }
 
+static atomic_u32 client_nests;	/* in a client: a set is in another one */
+
+/*
+ * In a client: the eventfd among the kernel's events means that the server may
+ * have others.
+ */
+static int
+client_wait(int epfd, struct file *f, struct epoll_event *out, int max,
+    nsec_t deadline, const sigset_t *mask)
+{
+	int k, n;
+
+	do {
+		if (atomic_load_u32(&client_nests) != 0)
+			remote_epoll_refresh();
+		k = kernel_epoll(epfd, out, max, deadline, mask);
+		if (k <= 0)
+			return (k);
+		n = drop_wake(out, k);
+		if (n < k)
+			n += remote_epoll_collect(f, out + n, max - n);
+	} while (n == 0 && time_left(deadline) > 0);
+	return (n);
+}
+
 /*
  * epoll_pwait() on a set with sockets of the stack, until deadline; releases
  * f.
@@ -152,14 +180,14 @@ epoll_until(int epfd, struct file *f, struct epoll_event *out, int max,
 {
 	int n;
 
-	if (api_state() == API_FORKED)	/* the sockets stayed in the parent */
-		return (kernel_epoll(epfd, f->f_ep, out, max, deadline, mask));
 	if (max <= 0) {
 		frele(f);
 		return ((int)api_return(EINVAL, 0));
 	}
 	api_enter();
-	n = epset_wait(epfd, f->f_ep, out, max, deadline, mask);
+	n = f->f_ep != NULL ?
+	    epset_wait(epfd, f->f_ep, out, max, deadline, mask) :
+	    client_wait(epfd, f, out, max, deadline, mask);
 	frele(f);
 	api_leave(n < 0 ? errno : 0);
 	return (n);
@@ -202,25 +230,36 @@ epoll_pwait2(int epfd, struct epoll_event *out, int max,
 	return (epoll_until(epfd, f, out, max, deadline, mask));
 }
 
+/* The file of a new set for the kernel's one; returns an errno value. */
+static int
+set_file(int epfd, struct file **f)
+{
+	if (api_state() == API_CLIENT)
+		return (remote_epoll_create(epfd, f));
+	*f = file_new(FT_EPOLL);
+	(*f)->f_ep = epset_new(epfd);
+	if ((*f)->f_ep != NULL)
+		return (0);
+	file_close(*f);
+	return (EMFILE);
+}
+
 EXPORT int
 epoll_create1(int flags)
 {
 	struct file *f;
-	int fd = real.epoll_create1(flags);
+	int fd = real.epoll_create1(flags), error;
 
-	if (fd == -1 || fd >= API_MAXFD || api_state() != API_UP)
+	if (fd == -1 || fd >= API_MAXFD || api_state() == API_PASSIVE)
 		return (fd);
 	api_enter();
-	f = file_new(FT_EPOLL);
-	if ((f->f_ep = epset_new(fd)) != NULL) {
+	error = set_file(fd, &f);
+	if (error == 0)
 		fd_adopt(fd, f, (flags & EPOLL_CLOEXEC) != 0);
-	} else {
-		file_close(f);
+	else
 		real.close(fd);
-		fd = -1;
-	}
 	api_leave(0);
-	return (fd != -1 ? fd : (int)api_return(EMFILE, 0));
+	return ((int)api_return(error, fd));
 }
 
 EXPORT int
@@ -231,7 +270,7 @@ epoll_create(int size)
 	return (epoll_create1(0));
 }
 
-/* Adds a kernel descriptor to the kernel's set. */
+/* Adds a kernel descriptor to the kernel's set; es is NULL in a client. */
 static int
 kernel_ctl(struct epset *es, int epfd, int op, int fd,
     struct epoll_event *event)
@@ -240,12 +279,14 @@ kernel_ctl(struct epset *es, int epfd, int op, int fd,
 	int r;
 
 	if (nested != NULL) {
-		epoll_expose(nested->f_ep);
-		atomic_store_u32(&es->es_nests, 1);
+		if (nested->f_ep != NULL)
+			epoll_expose(nested->f_ep);
+		atomic_store_u32(es != NULL ? &es->es_nests : &client_nests,
+		    1);
 		frele(nested);
 	}
 	r = real.epoll_ctl(epfd, op, fd, event);
-	if (r == 0 && op == EPOLL_CTL_ADD)
+	if (r == 0 && op == EPOLL_CTL_ADD && es != NULL)
 		atomic_store_u32(&es->es_kernel, 1);
 	return (r);
 }
@@ -270,7 +311,9 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (f == NULL)
 		r = kernel_ctl(set->f_ep, epfd, op, fd, event);
 	else {
-		r = (int)api_return(epset_ctl(set->f_ep, op, f, fd, event), 0);
+		r = (int)api_return(set->f_ep != NULL ?
+		    epset_ctl(set->f_ep, op, f, fd, event) :
+		    remote_epoll_ctl(set, op, f, fd, event), 0);
 		frele(f);
 	}
 	frele(set);

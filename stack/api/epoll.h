@@ -58,6 +58,9 @@ struct epset {
 	atomic_u32	 es_turn;	/* [a] alternates if one event fits */
 };
 
+/* The data of a set's eventfd in the kernel's set: no pointer. */
+#define	EPSET_WAKE	0x9e3779b97f4a7c15ULL
+
 /* epoll_ctl(2) for a socket of the stack: errno value. */
 int	 epset_ctl(struct epset *, int op, struct file *, int fd,
 	    const struct epoll_event *);

@@ -45,7 +45,7 @@ struct epset *
 epset_new(int epfd)
 {
 	struct epset *es = kmalloc(sizeof(*es));
-	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = es };
+	struct epoll_event wake = { .events = EPOLLIN, .data.u64 = EPSET_WAKE };
 
 	pthread_once(&epoll_once, epoll_init);
 	mtx_init(&es->es_lock, LC_EPOLL);

@@ -150,7 +150,7 @@ prepare(const char *program, char *const env[], char ***copy)
 	*copy = NULL;
 	if (api_state() == API_PASSIVE || conf == NULL || env == NULL)
 		return (env);
-	if (!api_own_process()) {
+	if (api_state() == API_CLIENT || !api_own_process()) {
 		if (!child_may_run(program))
 			_exit(EX_UNREACHED);
 		return (env);

@@ -16,7 +16,7 @@
 #include "api/api.h"
 #include "kern/sysctl.h"
 
-enum fd_locking { FD_MUTEX, FD_RW, FD_LOCKLESS, FD_CHILD };
+enum fd_locking { FD_MUTEX, FD_RW, FD_LOCKLESS };
 static const char *const names[] = { "mutex", "rw", "lockless", NULL };
 
 static atomic_u32 locking = FD_LOCKLESS;
@@ -115,16 +115,10 @@ lockless_get(int fd)
 	}
 }
 
-static void
-no_lock(void)
-{
-}
-
 static const struct fd_lockops strategies[] = {
 	[FD_MUTEX] = { mutex_get, mutex_change, mutex_changed },
 	[FD_RW] = { rw_get, rw_change, rw_changed },
 	[FD_LOCKLESS] = { lockless_get, mutex_change, mutex_changed },
-	[FD_CHILD] = { lockless_get, no_lock, no_lock },
 };
 const struct fd_lockops *fd_lockops = &strategies[FD_LOCKLESS];
 
@@ -140,10 +134,4 @@ void
 fd_lock_start(void)
 {
 	fd_lockops = &strategies[atomic_load_u32(&locking)];
-}
-
-void
-fd_lock_child(void)
-{
-	fd_lockops = &strategies[FD_CHILD];
 }

@@ -32,7 +32,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "api/api.h"
+#include "api/remote.h"
 #include "kern/planted.h"
 
 #define	FILE_SLAB	64	/* files allocated together */
@@ -48,7 +48,6 @@ static int placeholder = -1;	/* the descriptor that is duplicated */
 
 /* What slots refer to that have no file. */
 static struct file file_reserved = { .f_refs = 1, .f_type = FT_RESERVED };
-static struct file file_left = { .f_refs = 1, .f_type = FT_LEFT };
 
 void
 file_init(void)
@@ -79,6 +78,8 @@ file_new(enum file_type type)
 	KASSERT(atomic_load_u32(&f->f_refs) == 0,
 	    ("file_new: %u references", atomic_load_u32(&f->f_refs)));
 	f->f_type = type;
+	f->f_handle = 0;
+	f->f_inode = 0;
 	f->f_so = NULL;
 	f->f_ep = NULL;
 	f->f_kernel = -1;
@@ -89,6 +90,13 @@ file_new(enum file_type type)
 	LIST_INIT(&f->f_items);
 	atomic_store_rel_u32(&f->f_refs, 1);
 	return (f);
+}
+
+/* Each step of a holder leaves a usable list. */
+void
+file_forked(void)
+{
+	mtx_init(&file_lock, LC_FD);
 }
 
 static void
@@ -138,8 +146,6 @@ fget_type(int fd, enum file_type type)
 	struct file *f = fd_ours(fd) ? fd_lockops->get(fd) : NULL;
 
 	if (f != NULL && f->f_type != type) {
-		if (f->f_type == FT_LEFT)
-			api_explain();
 		frele(f);
 		return (NULL);
 	}
@@ -215,7 +221,7 @@ slot_claim(int fd, struct file *f)
 	KASSERT(!fd_hidden(fd), ("slot_claim: %d is the stack's own", fd));
 	fd_raise_top(fd);
 	slot_set(fd, f);
-	return (stale != &file_reserved && stale != &file_left ? stale : NULL);
+	return (stale != &file_reserved ? stale : NULL);
 }
 
 /* Table locked: a number above the table is refused like one over the limit. */
@@ -408,7 +414,9 @@ file_close(struct file *f)
 	uint32_t was = atomic_fetchadd_u32(&f->f_fds, (uint32_t)-1);
 
 	KASSERT(was > 0, ("file_close: no descriptor"));
-	if (was == 1 && f->f_type == FT_SOCKET) {
+	if (was == 1 && api_state() == API_CLIENT)
+		remote_close(f);
+	else if (was == 1 && f->f_type == FT_SOCKET) {
 		epoll_forget(f);
 		/* SO_LINGER may wait; a signal ends the wait, not the close. */
 		(void)soclose(f->f_so);
@@ -416,18 +424,31 @@ file_close(struct file *f)
 	frele(f);
 }
 
-void
-fd_leave(int fd, struct file *f)
+uint64_t
+file_inode(const struct file *f)
 {
-	if (f->f_type != FT_EPOLL)
-		slot_set(fd, &file_left);
+	if (f->f_so != NULL)
+		return ((uintptr_t)f->f_so / _Alignof(struct socket));
+	return (f->f_ep != NULL ? (uintptr_t)f->f_ep : f->f_inode);
 }
 
 void
-fd_forget(int fd)
+fd_drop_reserved(int fd)
 {
-	if (api_state() == API_FORKED && fd_ours(fd))
-		(void)fd_take(fd);
+	KASSERT(slot_get(fd) == &file_reserved,
+	    ("fd_drop_reserved: descriptor %d", fd));
+	real.close(fd);
+	slot_set(fd, NULL);
+}
+
+void
+fd_close_hidden(int kept)
+{
+	for (int fd = 0; fd < (int)fd_limit(); fd++)
+		if (fd_hidden(fd) && fd != kept && fd != placeholder) {
+			fd_unhide(fd);
+			real.close(fd);
+		}
 }
 
 /*

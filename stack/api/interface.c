@@ -219,7 +219,7 @@ getifaddrs(struct ifaddrs **list)
 	struct entry *entries;
 	size_t room = 1, n = 0;
 
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (real.getifaddrs(list));
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
 		room += IF_INET_MAX + ADDRS6_MAX;
@@ -248,7 +248,7 @@ if_nameindex(void)
 	struct if_nameindex *list;
 	size_t n = 0;
 
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (real.if_nameindex());
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
 		n++;
@@ -270,7 +270,7 @@ if_nametoindex(const char *name)
 {
 	const struct ifnet *ifp;
 
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (real.if_nametoindex(name));
 	ifp = interface_named(name);
 	if (ifp == NULL)
@@ -283,7 +283,7 @@ if_indextoname(unsigned index, char name[IFNAMSIZ])
 {
 	const struct ifnet *ifp;
 
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (real.if_indextoname(index, name));
 	ifp = if_byindex(index);
 	if (ifp == NULL) {

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/remote.h"
 
 /* Transferred data takes precedence over a later error. */
 static ssize_t
@@ -37,7 +37,9 @@ receive(struct file *f, struct msghdr *msg, int flags)
 		msg->msg_controllen = controllen;
 		done = 0;
 		api_enter();
-		error = soreceive(f->f_so, msg, flags, &done);
+		error = __predict_false(f->f_so == NULL) ?
+		    remote_receive(f, msg, flags, &done) :
+		    soreceive(f->f_so, msg, flags, &done);
 		restart = api_leave(error) && done == 0 &&
 		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_RCV);
 	} while (__predict_false(restart));
@@ -59,7 +61,9 @@ transmit(struct file *f, const struct msghdr *msg, int flags)
 	do {
 		done = 0;
 		api_enter();
-		error = sosend(f->f_so, msg, flags, &done);
+		error = __predict_false(f->f_so == NULL) ?
+		    remote_send(f, msg, flags, &done) :
+		    sosend(f->f_so, msg, flags, &done);
 		restart = api_leave(error) && done == 0 &&
 		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_SND);
 	} while (__predict_false(restart));

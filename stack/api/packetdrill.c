@@ -67,6 +67,16 @@ api_leave(int error)
 	return (false);
 }
 
+void
+signals_forked(void)
+{
+}
+
+void
+signals_default(void)
+{
+}
+
 bool
 api_signalled(void)
 {

@@ -11,18 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/poll.h"
+#include "api/remote.h"
 
 #define	POLL_FEW	16	/* entries kept on the C stack */
 #define	POLL_TURN	NSEC_PER_MSEC	/* see turn_end() */
-
-/* One socket of the stack in a set. */
-struct pollent {
-	struct sowatch	 pe_watch;
-	struct file	*pe_file;	/* referenced */
-	struct pollfd	*pe_fd;		/* in ps_user */
-	struct waiter	*pe_waiter;
-};
 
 struct pollset {
 	struct pollfd	*ps_user;	/* the caller's array */
@@ -31,6 +24,7 @@ struct pollset {
 	unsigned	 ps_nent;
 	/* ps_n entries of the kernel (fd -1: none), then the eventfd */
 	struct pollfd	*ps_kernel;
+	struct remote_poll *ps_remote;	/* in a client: ps_n entries */
 	bool		 ps_mixed;	/* some descriptors are the kernel's */
 	bool		 ps_inkernel;	/* sleeps in the kernel */
 	int		 ps_kready;	/* number of ready kernel descriptors */
@@ -45,6 +39,16 @@ pollent_wake(struct sowatch *watch, int events)
 	if (events == 0 ||
 	    (events & (pe->pe_fd->events | POLLERR | POLLHUP)) != 0)
 		waiter_wake(pe->pe_waiter);
+}
+
+void
+pollent_init(struct pollent *pe, struct file *f, struct pollfd *fd,
+    struct waiter *w)
+{
+	pe->pe_file = f;
+	pe->pe_fd = fd;
+	pe->pe_waiter = w;
+	pe->pe_watch.sw_fn = pollent_wake;
 }
 
 /* Separates the caller's entries into the stack's and the kernel's. */
@@ -63,15 +67,16 @@ pollset_gather(struct pollset *ps)
 			KASSERT(ps->ps_nent <= ps->ps_n,
 			    ("pollset_gather: %u sockets of %lu", ps->ps_nent,
 			    (unsigned long)ps->ps_n));
-			pe->pe_file = f;
-			pe->pe_fd = user;
-			pe->pe_waiter = &ps->ps_waiter;
-			pe->pe_watch.sw_fn = pollent_wake;
+			pollent_init(pe, f, user, &ps->ps_waiter);
 			ps->ps_kernel[i].fd = -1;
 			continue;
 		}
-		if (f != NULL && f->f_type == FT_EPOLL)
-			epoll_expose(f->f_ep);
+		if (f != NULL && f->f_type == FT_EPOLL) {
+			if (f->f_ep != NULL)
+				epoll_expose(f->f_ep);
+			else
+				remote_epoll_refresh();
+		}
 		if (f != NULL)
 			frele(f);
 		if (user->fd >= 0)
@@ -85,15 +90,12 @@ pollent_ready(struct pollent *pe, int got)
 	return ((short)(got & (pe->pe_fd->events | POLLERR | POLLHUP)));
 }
 
-/* Polls the stack's sockets; returns how many are ready. */
-static int
-pollset_scan(struct pollset *ps)
+int
+pollents_scan(struct pollent *ents, unsigned n)
 {
 	int ready = 0;
 
-	for (unsigned i = 0; i < ps->ps_nent; i++) {
-		struct pollent *pe = &ps->ps_ent[i];
-
+	for (struct pollent *pe = ents; pe < ents + n; pe++) {
 		pe->pe_fd->revents = pollent_ready(pe,
 		    sopoll(pe->pe_file->f_so, pe->pe_fd->events));
 		ready += pe->pe_fd->revents != 0;
@@ -101,14 +103,12 @@ pollset_scan(struct pollset *ps)
 	return (ready);
 }
 
-static int
-pollset_watch(struct pollset *ps)
+int
+pollents_watch(struct pollent *ents, unsigned n)
 {
 	int ready = 0;
 
-	for (unsigned i = 0; i < ps->ps_nent; i++) {
-		struct pollent *pe = &ps->ps_ent[i];
-
+	for (struct pollent *pe = ents; pe < ents + n; pe++) {
 		pe->pe_fd->revents = pollent_ready(pe, sowatch_add(
 		    pe->pe_file->f_so, &pe->pe_watch, pe->pe_fd->events));
 		ready += pe->pe_fd->revents != 0;
@@ -116,12 +116,39 @@ pollset_watch(struct pollset *ps)
 	return (ready);
 }
 
-static void
-pollset_unwatch(struct pollset *ps)
+void
+pollents_unwatch(struct pollent *ents, unsigned n)
 {
+	for (struct pollent *pe = ents; pe < ents + n; pe++)
+		sowatch_remove(pe->pe_file->f_so, &pe->pe_watch);
+}
+
+/* In a client: tests the sockets; with arm, the eventfd reports them later. */
+static int
+pollset_ask(struct pollset *ps, bool arm, int *ready)
+{
+	int error;
+
 	for (unsigned i = 0; i < ps->ps_nent; i++)
-		sowatch_remove(ps->ps_ent[i].pe_file->f_so,
-		    &ps->ps_ent[i].pe_watch);
+		ps->ps_remote[i] = (struct remote_poll){
+			.rp_handle = ps->ps_ent[i].pe_file->f_handle,
+			.rp_events = ps->ps_ent[i].pe_fd->events
+		};
+	error = remote_poll(ps->ps_remote, ps->ps_nent, arm, ready);
+	for (unsigned i = 0; i < ps->ps_nent && error == 0; i++)
+		ps->ps_ent[i].pe_fd->revents = ps->ps_remote[i].rp_revents;
+	return (error);
+}
+
+/* Stores how many sockets are ready; in a client, arm as above. */
+static int
+pollset_look(struct pollset *ps, bool arm, int *ready)
+{
+	*ready = 0;
+	if (ps->ps_remote != NULL)
+		return (pollset_ask(ps, arm, ready));
+	*ready = pollents_scan(ps->ps_ent, ps->ps_nent);
+	return (0);
 }
 
 /* Polls the kernel's descriptors; sleeps there until deadline. */
@@ -160,31 +187,47 @@ turn_end(const struct pollset *ps, nsec_t deadline)
 /*
  * Returns 0 or an errno value; *ready is the number of ready entries.  The
  * last poll comes after the deadline or signal, as in the kernel: readiness
- * takes precedence.
+ * takes precedence.  A client's sockets are watched already.
  */
 static int
 pollset_sleep(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
     int *ready)
 {
-	int error = 0;
+	int error = 0, failed = 0;
 
-	*ready = pollset_watch(ps);
-	while (*ready == 0 && ps->ps_kready == 0 && error == 0) {
+	if (ps->ps_remote == NULL)
+		*ready = pollents_watch(ps->ps_ent, ps->ps_nent);
+	while (*ready == 0 && ps->ps_kready == 0 && error == 0 && failed == 0) {
 		if (ps->ps_inkernel)
 			error = pollset_kernel(ps, turn_end(ps, deadline),
 			    mask);
 		else
 			error = waiter_sleep(&ps->ps_waiter, deadline);
 		waiter_reset(&ps->ps_waiter);
-		*ready = pollset_scan(ps);
+		failed = pollset_look(ps, true, ready);
 		if (error == 0 && time_left(deadline) == 0)
 			error = EWOULDBLOCK;
 	}
-	pollset_unwatch(ps);
+	if (ps->ps_remote == NULL)
+		pollents_unwatch(ps->ps_ent, ps->ps_nent);
 	waiter_reset(&ps->ps_waiter);
 	if (*ready > 0 || ps->ps_kready > 0 || error == EWOULDBLOCK)
 		return (0);
-	return (error);
+	return (failed != 0 ? failed : error);
+}
+
+/* The eventfd of a client's thread is its channel's. */
+static int
+pollset_waiter(struct pollset *ps, bool masked)
+{
+	int error;
+
+	ps->ps_inkernel = ps->ps_mixed || masked || ps->ps_remote != NULL;
+	error = waiter_init(&ps->ps_waiter, ps->ps_inkernel &&
+	    ps->ps_remote == NULL);
+	if (ps->ps_remote != NULL)
+		ps->ps_waiter.wt_eventfd = remote_eventfd();
+	return (error != EMFILE && error != ENFILE ? error : 0);
 }
 
 static int
@@ -193,13 +236,11 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 {
 	int error, ready;
 
-	ps->ps_inkernel = ps->ps_mixed || mask != NULL;
-	error = waiter_init(&ps->ps_waiter, ps->ps_inkernel);
-	if (error != 0 && error != EMFILE && error != ENFILE)
+	error = pollset_waiter(ps, mask != NULL);
+	if (error != 0)
 		return (error);
-	error = 0;
-	ready = pollset_scan(ps);
-	if (ready == 0 && time_left(deadline) > 0)
+	error = pollset_look(ps, time_left(deadline) > 0, &ready);
+	if (error == 0 && ready == 0 && time_left(deadline) > 0)
 		error = pollset_sleep(ps, deadline, mask, &ready);
 	if (error == 0 && ps->ps_mixed && ps->ps_kready == 0)
 		error = pollset_kernel(ps, 0, NULL);
@@ -212,13 +253,10 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 	return (error);
 }
 
-/*
- * In a child the kernel decides: it returns POLLNVAL for the stack's sockets.
- */
 static bool
 poll_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (false);
 	for (nfds_t i = 0; i < n; i++)
 		if (fd_ours(fds[i].fd))
@@ -233,14 +271,19 @@ poll_until(struct pollfd *fds, nfds_t n, nsec_t deadline,
 {
 	struct pollent few_ents[POLL_FEW];
 	struct pollfd few_fds[POLL_FEW + 1];
+	struct remote_poll few_remote[POLL_FEW];
 	struct pollset ps = {
 		.ps_user = fds, .ps_n = n,
 		.ps_ent = few_ents, .ps_kernel = few_fds
 	};
+	const bool client = api_state() == API_CLIENT;
 	int error, total = 0;
 
 	api_enter();
+	ps.ps_remote = client ? few_remote : NULL;
 	if (n > POLL_FEW) {
+		if (client)
+			ps.ps_remote = kmalloc(n * sizeof(*ps.ps_remote));
 		ps.ps_ent = kmalloc(n * sizeof(*ps.ps_ent));
 		ps.ps_kernel = kmalloc((n + 1) * sizeof(*ps.ps_kernel));
 	}
@@ -249,6 +292,8 @@ poll_until(struct pollfd *fds, nfds_t n, nsec_t deadline,
 	for (unsigned i = 0; i < ps.ps_nent; i++)
 		frele(ps.ps_ent[i].pe_file);
 	if (n > POLL_FEW) {
+		if (client)
+			kfree(ps.ps_remote);
 		kfree(ps.ps_ent);
 		kfree(ps.ps_kernel);
 	}

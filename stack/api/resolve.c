@@ -29,7 +29,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 		.ai_flags = AI_V4MAPPED | AI_ADDRCONFIG
 	};
 
-	if (api_state() != API_UP)
+	if (api_state() == API_PASSIVE)
 		return (real.getaddrinfo(node, service, hints, result));
 	if (hints != NULL)
 		ours = *hints;

@@ -54,7 +54,7 @@ count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
 	for (int fd = 0; fd < n; fd++)
 		if (wanted(fd, rd, wr, ex) != 0) {
 			count++;
-			*ours |= fd_ours(fd) && api_state() == API_UP;
+			*ours |= fd_ours(fd);
 		}
 	return (count);
 }

@@ -203,6 +203,25 @@ api_signalled(void)
 	return (self.pending != 0);
 }
 
+void
+signals_forked(void)
+{
+	self.pending = 0;
+}
+
+void
+signals_default(void)
+{
+	struct sigaction sa;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (real.sigaction(sig, NULL, &sa) == 0 &&
+		    sa.sa_handler != SIG_IGN && sa.sa_handler != SIG_DFL) {
+			sa = (struct sigaction){ .sa_handler = SIG_DFL };
+			(void)real.sigaction(sig, &sa, NULL);
+		}
+}
+
 /* Signals whose handlers run at once, even inside the stack. */
 EARLY static bool
 is_fault(int sig)
@@ -237,7 +256,7 @@ caught_action(const struct sigaction *sa, struct sigaction *caught)
 static int
 catch_signal(int sig, const struct sigaction *sa, struct sigaction *old)
 {
-	const bool vforked = api_state() == API_UP && !api_own_process();
+	const bool vforked = api_state() != API_PASSIVE && !api_own_process();
 	struct sigaction caught, was;
 	sigset_t mask;
 	int error;

@@ -6,18 +6,57 @@
  */
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/remote.h"
 
-/* Installs a new socket at its reserved descriptor number. */
-static void
-socket_install(int fd, struct socket *so, int flags)
+static const int new_flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+/* The file of a new socket. */
+static struct file *
+socket_file(struct socket *so, int flags)
 {
 	struct file *f = file_new(FT_SOCKET);
 
 	soref(so); /* the file's reference; soclose() drops the descriptor's */
 	f->f_so = so;
 	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);
-	fd_install(fd, f, (flags & SOCK_CLOEXEC) != 0);
+	return (f);
+}
+
+int
+file_socket(int domain, int type, int protocol, struct file **f)
+{
+	struct socket *so;
+	int error = socreate(domain, type & ~new_flags, protocol, &so);
+
+	if (error == 0)
+		*f = socket_file(so, type);
+	return (error);
+}
+
+int
+file_socketpair(int domain, int type, int protocol, struct file *f[2])
+{
+	struct socket *pair[2];
+	int error = sosocketpair(domain, type & ~new_flags, protocol, pair);
+
+	for (unsigned i = 0; i < 2 && error == 0; i++)
+		f[i] = socket_file(pair[i], type);
+	return (error);
+}
+
+int
+file_accept(struct file *f, int msgflags, struct sockaddr *addr,
+    socklen_t *len, int flags, struct file **new)
+{
+	struct socket *so;
+	int error;
+
+	if (atomic_load_u32(&f->f_nonblock))
+		msgflags |= MSG_DONTWAIT;
+	error = soaccept(f->f_so, msgflags, addr, len, &so);
+	if (error == 0)
+		*new = socket_file(so, flags);
+	return (error);
 }
 
 static bool
@@ -42,26 +81,21 @@ domain_ours(int domain)
 EXPORT int
 socket(int domain, int type, int protocol)
 {
-	const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
-	struct socket *so;
+	struct file *f;
 	int fd, error;
 
-	if (api_state() == API_PASSIVE)
+	if (api_state() == API_PASSIVE || !domain_ours(domain))
 		return (real.socket(domain, type, protocol));
-	if (!domain_ours(domain))
-		return (real.socket(domain, type, protocol));
-	if (api_state() == API_FORKED) {
-		api_explain();
-		return ((int)api_return(ENETDOWN, 0));
-	}
 	if ((fd = fd_reserve()) == -1)
 		return (-1);
 	api_enter();
-	error = socreate(domain, type & ~flags, protocol, &so);
+	error = api_state() == API_CLIENT ?
+	    remote_socket(domain, type, protocol, &f) :
+	    file_socket(domain, type, protocol, &f);
 	if (atomic_load_u32(&api_sockets_made) == 0)
 		atomic_store_u32(&api_sockets_made, 1);
 	if (error == 0)
-		socket_install(fd, so, type);
+		fd_install(fd, f, (type & SOCK_CLOEXEC) != 0);
 	else
 		fd_unreserve(fd);
 	api_leave(error);
@@ -85,20 +119,22 @@ reserve_two(int fds[2])
 EXPORT int
 socketpair(int domain, int type, int protocol, int out[2])
 {
-	const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
-	struct socket *pair[2];
+	struct file *pair[2];
 	int fds[2], error;
 
-	if (api_state() != API_UP || !domain_ours(domain))
+	if (api_state() == API_PASSIVE || !domain_ours(domain))
 		return (real.socketpair(domain, type, protocol, out));
 	error = reserve_two(fds);
 	if (error != 0)
 		return ((int)api_return(error, 0));
 	api_enter();
-	error = sosocketpair(domain, type & ~flags, protocol, pair);
+	error = api_state() == API_CLIENT ?
+	    remote_socketpair(domain, type, protocol, pair) :
+	    file_socketpair(domain, type, protocol, pair);
 	for (unsigned i = 0; i < 2; i++) {
 		if (error == 0)
-			socket_install(fds[i], pair[i], type);
+			fd_install(fds[i], pair[i],
+			    (type & SOCK_CLOEXEC) != 0);
 		else
 			fd_unreserve(fds[i]);
 		out[i] = error == 0 ? fds[i] : out[i];
@@ -116,7 +152,8 @@ bind(int fd, const struct sockaddr *addr, socklen_t len)
 	if (f == NULL)
 		return (real.bind(fd, addr, len));
 	api_enter();
-	error = sobind(f->f_so, addr, len);
+	error = f->f_so == NULL ? remote_bind(f, addr, len) :
+	    sobind(f->f_so, addr, len);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -131,7 +168,8 @@ listen(int fd, int backlog)
 	if (f == NULL)
 		return (real.listen(fd, backlog));
 	api_enter();
-	error = solisten(f->f_so, backlog);
+	error = f->f_so == NULL ? remote_listen(f, backlog) :
+	    solisten(f->f_so, backlog);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -145,16 +183,16 @@ static int
 accept_once(struct file *f, int *fd, struct sockaddr *addr, socklen_t *len,
     int flags)
 {
-	struct socket *so;
+	struct file *new;
 	int error;
 
 	*fd = fd_reserve();
 	if (*fd == -1)
 		return (errno);
-	error = soaccept(f->f_so,
-	    atomic_load_u32(&f->f_nonblock) ? MSG_DONTWAIT : 0, addr, len, &so);
+	error = f->f_so == NULL ? remote_accept(f, addr, len, flags, &new) :
+	    file_accept(f, 0, addr, len, flags, &new);
 	if (error == 0)
-		socket_install(*fd, so, flags);
+		fd_install(*fd, new, (flags & SOCK_CLOEXEC) != 0);
 	else
 		fd_unreserve(*fd);
 	return (error);
@@ -202,7 +240,8 @@ connect(int fd, const struct sockaddr *addr, socklen_t len)
 	if (f == NULL)
 		return (real.connect(fd, addr, len));
 	api_enter();
-	error = soconnect(f->f_so, addr, len,
+	error = f->f_so == NULL ? remote_connect(f, addr, len) :
+	    soconnect(f->f_so, addr, len,
 	    atomic_load_u32(&f->f_nonblock) ? MSG_DONTWAIT : 0);
 	frele(f);
 	api_leave(error);
@@ -218,7 +257,8 @@ shutdown(int fd, int how)
 	if (f == NULL)
 		return (real.shutdown(fd, how));
 	api_enter();
-	error = soshutdown(f->f_so, how);
+	error = f->f_so == NULL ? remote_shutdown(f, how) :
+	    soshutdown(f->f_so, how);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -233,7 +273,8 @@ getsockname(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 	if (f == NULL)
 		return (real.getsockname(fd, addr, len));
 	api_enter();
-	error = sogetsockname(f->f_so, addr, len);
+	error = f->f_so == NULL ? remote_sockname(f, addr, len) :
+	    sogetsockname(f->f_so, addr, len);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -248,7 +289,8 @@ getpeername(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 	if (f == NULL)
 		return (real.getpeername(fd, addr, len));
 	api_enter();
-	error = sogetpeername(f->f_so, addr, len);
+	error = f->f_so == NULL ? remote_peername(f, addr, len) :
+	    sogetpeername(f->f_so, addr, len);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -264,7 +306,8 @@ getsockopt(int fd, int level, int name, void *restrict value,
 	if (f == NULL)
 		return (real.getsockopt(fd, level, name, value, len));
 	api_enter();
-	error = sogetopt(f->f_so, level, name, value, len);
+	error = f->f_so == NULL ? remote_getopt(f, level, name, value, len) :
+	    sogetopt(f->f_so, level, name, value, len);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));
@@ -287,6 +330,17 @@ note_timeout(struct file *f, int level, int name, const void *value,
 	    tv->tv_sec != 0 || tv->tv_usec != 0 ? old | bit : old);
 }
 
+int
+file_setopt(struct file *f, int level, int name, const void *value,
+    socklen_t len)
+{
+	int error = sosetopt(f->f_so, level, name, value, len);
+
+	if (error == 0)
+		note_timeout(f, level, name, value, len);
+	return (error);
+}
+
 EXPORT int
 setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
@@ -296,9 +350,8 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	if (f == NULL)
 		return (real.setsockopt(fd, level, name, value, len));
 	api_enter();
-	error = sosetopt(f->f_so, level, name, value, len);
-	if (error == 0)
-		note_timeout(f, level, name, value, len);
+	error = f->f_so == NULL ? remote_setopt(f, level, name, value, len) :
+	    file_setopt(f, level, name, value, len);
 	frele(f);
 	api_leave(error);
 	return ((int)api_return(error, 0));

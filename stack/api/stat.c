@@ -11,7 +11,6 @@
 
 #define	SOCKET_MODE	(S_IFSOCK | 0777)
 #define	SOCKET_BLOCK	4096
-#define	SOCKET_ALIGN	_Alignof(struct socket)
 
 enum who { KERNEL, STACK, CLOSED };
 
@@ -30,7 +29,7 @@ socket_inode(int fd, ino_t *ino)
 	if ((f = fget(fd)) == NULL)
 		return (CLOSED);
 	type = f->f_type;
-	*ino = (uintptr_t)f->f_so / SOCKET_ALIGN;
+	*ino = file_inode(f);
 	frele(f);
 	return (type == FT_SOCKET ? STACK : KERNEL);
 }

@@ -274,9 +274,12 @@ static bool
 process_call(long number, const long a[NARGS], long *r)
 {
 	if (forks(number, a)) {
+		fork_prepare();
 		*r = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 		if (*r == 0)
-			api_forked();
+			fork_child();
+		else
+			fork_parent();
 		return (true);
 	}
 	switch (number) {

@@ -55,6 +55,14 @@ thread_eventfd(void)
 	return (fd);
 }
 
+/* The descriptor of the thread that called fork() has been closed. */
+void
+wait_forked(void)
+{
+	pthread_once(&eventfd_once, eventfd_init);
+	pthread_setspecific(eventfd_key, NULL);
+}
+
 int
 waiter_init(struct waiter *w, bool kernel)
 {

@@ -282,6 +282,8 @@ int	 solisten(struct socket *, int backlog);
 int	 soaccept(struct socket *head, int flags, struct sockaddr *, socklen_t *,
 	    struct socket **);
 int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int flags);
+/* The result of a soconnect() that did not wait; EINPROGRESS: not yet. */
+int	 soconnected(struct socket *);
 int	 sosend(struct socket *, const struct msghdr *, int flags, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
@@ -314,6 +316,7 @@ uint32_t sofilter_run(const struct socket *so, const struct bpf_packet *,
  */
 int	 sogetstamp(struct socket *, struct timespec *);
 int	 sogetopt(struct socket *, int level, int name, void *, socklen_t *);
+nsec_t	 sotimeout(struct socket *, bool receive); /* SO_RCVTIMEO, or SO_SNDTIMEO */
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);
 int	 sopoll(struct socket *, int events);	/* returns the ready events */

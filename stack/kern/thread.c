@@ -91,6 +91,12 @@ thread_foreach(void (*fn)(struct thread *, void *), void *arg)
 	spin_unlock(&threads_lock);
 }
 
+void
+threads_forked(void)
+{
+	atomic_store_u32(&threads_lock.s_held, 0);
+}
+
 /* Makes td the calling thread. */
 static void
 thread_begin(struct thread *td)

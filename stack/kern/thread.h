@@ -159,6 +159,12 @@ thread_hint(unsigned slot, size_t size, unsigned bits, uint32_t key)
  */
 void	 thread_foreach(void (*fn)(struct thread *, void *arg), void *arg);
 
+/*
+ * In the child of fork(): the list is unlocked, because a thread that had
+ * locked it is not there.
+ */
+void	 threads_forked(void);
+
 /* Creates a thread of the stack; cpu as in mach_thread_create(). */
 int	 kthread_create(const char *name, int cpu, void (*fn)(void *),
 	    void *arg, struct thread **);

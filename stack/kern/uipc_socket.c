@@ -384,6 +384,22 @@ soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
 	return (error);
 }
 
+int
+soconnected(struct socket *so)
+{
+	int error;
+
+	so_enter(so);
+	if (so->so_state & SS_NOFDREF)
+		error = EBADF;
+	else if ((so->so_state & SS_ISCONNECTING) && so->so_error == 0)
+		error = EINPROGRESS;
+	else
+		error = soconnectwait(so);
+	so_leave(so);
+	return (error);
+}
+
 /*
  * As in Linux, shutdown() of a listener refuses current and later accept()
  * calls; servers use it to end a thread in accept().

@@ -172,6 +172,17 @@ so_setopt(struct socket *so, int name, const void *val, socklen_t len)
 	return (error);
 }
 
+nsec_t
+sotimeout(struct socket *so, bool receive)
+{
+	nsec_t timeout;
+
+	so_enter(so);
+	timeout = receive ? so->so_rcv.sb_timeo : so->so_snd.sb_timeo;
+	so_leave(so);
+	return (timeout);
+}
+
 int
 sosetopt(struct socket *so, int level, int name, const void *val,
     socklen_t len)

@@ -45,6 +45,8 @@ void	 mach_random(void *buf, size_t len);
  */
 void	*mach_alloc(size_t size, size_t align);
 void	 mach_free(void *);
+/* In the child of fork(): no thread is in the two functions above. */
+void	 mach_alloc_forked(void);
 
 /* Writes to the console: standard error. */
 void	 mach_console(const char *text, size_t len);

@@ -32,6 +32,24 @@
 
 #include "check.h"
 
+/*
+ * With $POSIX_CHILD all tests of the program run in a child of fork(), whose
+ * sockets are in another process if they are the stack's.
+ */
+static inline int
+posix_main(int argc, char **argv)
+{
+	pid_t pid;
+	int status;
+
+	if (getenv("POSIX_CHILD") == NULL || (pid = fork()) == 0)
+		return (check_main(argc, argv));
+	if (waitpid(pid, &status, 0) != pid)
+		return (1);
+	return (WIFEXITED(status) ? WEXITSTATUS(status) :
+	    128 + WTERMSIG(status));
+}
+
 /* A call that must succeed; evaluates to its result. */
 #define	OK(call)	ok_value((long)(call), #call, __FILE__, __LINE__)
 /* A call that must fail with an errno value. */

@@ -222,5 +222,5 @@ TEST(a_socket_may_be_the_standard_output)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

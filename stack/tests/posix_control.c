@@ -544,5 +544,5 @@ TEST(several_messages_each_with_its_own)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

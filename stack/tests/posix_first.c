@@ -72,5 +72,5 @@ main(int argc, char **argv)
 		first_calls();
 		return (0);
 	}
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -264,5 +264,5 @@ main(int argc, char **argv)
 {
 	if (getenv("STACK_CONF") == NULL && without_inet6())
 		return (77);	/* skipped */
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

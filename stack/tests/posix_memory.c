@@ -88,5 +88,5 @@ TEST(safe_calls_do_not_allocate_by_malloc)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

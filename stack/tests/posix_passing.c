@@ -482,5 +482,5 @@ TEST(threads_pass_and_close_at_once)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -353,7 +353,9 @@ TEST(epoll_returns_as_many_events_as_fit)
 	OK(close(ep));
 }
 
-/* poll(2) needs no descriptor of its own. */
+/* poll(2) needs no descriptor of its own, once the thread has used a socket. */
+static pthread_barrier_t at_limit;
+
 static void *
 poll_mixed(void *arg)
 {
@@ -361,6 +363,9 @@ poll_mixed(void *arg)
 	struct pollfd p[2] = { { .fd = fds[0], .events = POLLIN },
 	    { .fd = fds[1], .events = POLLIN } };
 
+	CHECK_EQ(ready(fds[0], POLLIN, 0), 0);
+	pthread_barrier_wait(&at_limit);
+	pthread_barrier_wait(&at_limit);
 	CHECK_EQ(OK(poll(p, 2, 20)), 0);
 	send_byte(fds[2]);
 	CHECK_EQ(OK(poll(p, 2, -1)), 1);
@@ -376,17 +381,20 @@ TEST(poll_works_at_the_descriptor_limit)
 
 	tcp_pair(s);
 	OK(pipe(pipes));
+	fds[0] = s[0];
+	fds[1] = pipes[0];
+	fds[2] = s[1];
+	CHECK_EQ(pthread_barrier_init(&at_limit, NULL, 2), 0);
+	/* a thread that has never waited in the kernel */
+	CHECK_EQ(pthread_create(&t, NULL, poll_mixed, fds), 0);
+	pthread_barrier_wait(&at_limit);
 	OK(getrlimit(RLIMIT_NOFILE, &old));
 	low = old;
 	low.rlim_cur = (rlim_t)pipes[1] + 20;
 	OK(setrlimit(RLIMIT_NOFILE, &low));
 	while (n < 64 && (fill[n] = dup(pipes[0])) != -1)
 		n++;
-	fds[0] = s[0];
-	fds[1] = pipes[0];
-	fds[2] = s[1];
-	/* a thread that has never waited in the kernel */
-	CHECK_EQ(pthread_create(&t, NULL, poll_mixed, fds), 0);
+	pthread_barrier_wait(&at_limit);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 	while (n > 0)
 		OK(close(fill[--n]));
@@ -609,5 +617,5 @@ TEST(threads_share_a_set)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -455,5 +455,5 @@ TEST(siginterrupt_chooses_whether_calls_restart)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -297,5 +297,5 @@ TEST(bad_calls_give_their_errors)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

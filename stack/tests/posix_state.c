@@ -261,5 +261,5 @@ TEST(numeric_addresses_need_no_interface)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -190,5 +190,5 @@ TEST(the_loopback_interface_is_described)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

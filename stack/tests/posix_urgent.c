@@ -272,5 +272,5 @@ TEST(datagrams_have_none)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -200,11 +200,6 @@ def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, .
         check(once_free(partial(_on_the_stack, topology, client, harms)))
 
 
-def test_nginx_with_worker_processes_says_why_it_cannot(topology: Topology) -> None:
-    topology.boot({}, nginx(topology.directory, master="on"))
-    topology.await_line("boot.log", "the stack is in the parent process")
-
-
 def sshd(topology: Topology, host: str, address: str) -> list[str]:
     """Start sshd on a host; return options of a client that logs in without prompts."""
     directory = topology.directory

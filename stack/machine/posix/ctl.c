@@ -149,9 +149,11 @@ mach_ctl_write(int handle, const void *buf, size_t len, nsec_t deadline)
 	return (n >= 0 ? n : -errno);
 }
 
+/* A child of fork() may have a copy, so closing alone does not end it. */
 void
 mach_ctl_hangup(int handle)
 {
+	(void)host_call(SYS_shutdown, handle, SHUT_RDWR);
 	host_close(handle);
 }
 

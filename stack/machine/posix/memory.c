@@ -43,6 +43,11 @@ mach_free(void *p)
 	free(p);
 }
 
+void
+mach_alloc_forked(void)
+{
+}
+
 #else
 
 #define	CHUNK		((size_t)1 << 20)
@@ -186,6 +191,20 @@ mach_free(void *p)
 	b->next = c->free;
 	c->free = b;
 	spin_unlock(&c->lock);
+}
+
+/*
+ * Each step of a holder leaves a usable list; a block that it had in its hands
+ * is lost.  Half a cut could leave a chunk shorter than its length.
+ */
+void
+mach_alloc_forked(void)
+{
+	for (unsigned i = 0; i < NCLASSES; i++)
+		atomic_store_u32(&classes[i].lock, 0);
+	if (atomic_load_u32(&chunk_lock) != 0)
+		chunk_left = 0;
+	atomic_store_u32(&chunk_lock, 0);
 }
 
 #endif

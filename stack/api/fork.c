@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fork(): the stack's threads stay in the parent, and the child becomes a
+ * client of the process that has the stack (remote.h).
+ *
+ * The descriptor table is locked during fork(), so that parent and child have
+ * the same one.  Before it the parent registers the client with a hold of each
+ * file in the table.  In the child, the files of the table are those of the
+ * client; what only calls of other threads referred to is gone.
+ */
+#include <unistd.h>
+
+#include "api/server.h"
+#include "kern/thread.h"
+
+/* Between prepare and parent or child; guarded by the table's lock. */
+static struct {
+	bool		 active;
+	int		 theirs, ours;	/* the new root */
+	struct client	*client;	/* in the process with the stack */
+	uint32_t	 n;
+	union {
+		struct file **files;
+		uint32_t *handles;
+	};
+} forking;
+
+static void
+count(int fd, struct file *f)
+{
+	(void)fd;
+	f->f_handle = 0;
+	forking.n++;
+}
+
+/* Handles are the order of files in the table, which the child knows, too. */
+static void
+hold_file(int fd, struct file *f)
+{
+	(void)fd;
+	if (f->f_type == FT_RESERVED || f->f_handle != 0)
+		return;
+	(void)file_hold(f);
+	forking.files[forking.n++] = f;
+	f->f_handle = forking.n;
+}
+
+static void
+expose_set(int fd, struct file *f)
+{
+	(void)f;
+	f = fget(fd);
+	if (f != NULL && f->f_ep != NULL)
+		epoll_expose(f->f_ep);	/* the child waits with the kernel's */
+	if (f != NULL)
+		frele(f);
+}
+
+static void
+note_handle(int fd, struct file *f)
+{
+	(void)fd;
+	if (f->f_type != FT_RESERVED)
+		forking.handles[forking.n++] = f->f_handle;
+}
+
+static void
+count_slots(int fd, struct file *f)
+{
+	(void)fd, (void)f;
+	forking.n++;
+}
+
+/* Table locked, in the process with the stack. */
+static void
+prepare_server(void)
+{
+	forking.n = 0;
+	fd_foreach(count);
+	forking.files = kmalloc((forking.n + 1) * sizeof(*forking.files));
+	forking.n = 0;
+	fd_foreach(hold_file);
+	forking.client = server_client(forking.theirs, forking.files,
+	    forking.n);
+	kfree(forking.files);
+}
+
+/* Table locked, in a client. */
+static void
+prepare_client(void)
+{
+	forking.n = 0;
+	fd_foreach(count_slots);
+	forking.handles = kmalloc((forking.n + 1) * sizeof(*forking.handles));
+	forking.n = 0;
+	fd_foreach(note_handle);
+	if (!remote_fork(forking.theirs, forking.handles, forking.n)) {
+		fd_unhide(forking.ours);
+		real.close(forking.ours);
+		forking.ours = -1;
+	}
+	kfree(forking.handles);
+}
+
+/* A pair of hidden descriptors; -1 if there are none left. */
+static void
+make_root(void)
+{
+	int pair[2] = { -1, -1 };
+
+	(void)real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	forking.theirs = fd_hidden_copy(pair[0]);
+	forking.ours = fd_hidden_copy(pair[1]);
+}
+
+static void
+close_end(int fd)
+{
+	if (fd == -1)
+		return;
+	fd_unhide(fd);
+	real.close(fd);
+}
+
+void
+fork_prepare(void)
+{
+	if (!api_own_process())
+		return;
+	api_enter();
+	if (api_state() == API_UP) {
+		server_start();
+		fd_foreach(expose_set);
+	}
+	fd_lockops->change();
+	forking.active = true;
+	forking.client = NULL;
+	make_root();
+	if (api_state() == API_UP)
+		prepare_server();
+	else
+		prepare_client();
+}
+
+void
+fork_parent(void)
+{
+	struct client *cl = forking.client;
+
+	if (!forking.active || !api_own_process())
+		return;
+	forking.active = false;
+	close_end(forking.ours);
+	if (cl == NULL)
+		close_end(forking.theirs);
+	fd_lockops->changed();
+	if (cl != NULL)
+		server_add(cl);
+	api_leave(0);
+}
+
+static void
+forget_references(int fd, struct file *f)
+{
+	(void)fd;
+	if (f->f_type == FT_RESERVED)
+		return;
+	atomic_store_u32(&f->f_refs, 0);
+	atomic_store_u32(&f->f_fds, 0);
+	f->f_inode = file_inode(f);
+	f->f_so = NULL;
+	f->f_ep = NULL;
+	atomic_store_u32(&f->f_nonblock, 0);	/* the server knows it */
+}
+
+static void
+adopt(int fd, struct file *f)
+{
+	if (f->f_type == FT_RESERVED) {
+		fd_drop_reserved(fd);
+		return;
+	}
+	atomic_fetchadd_u32(&f->f_refs, 1);
+	atomic_fetchadd_u32(&f->f_fds, 1);
+}
+
+/*
+ * Only this thread exists.  The locks that others may have held are free
+ * again.  A child of a vfork()ed process has no root and no network.
+ */
+void
+fork_child(void)
+{
+	if (api_state() == API_PASSIVE)
+		return;
+	mach_alloc_forked();
+	threads_forked();
+	file_forked();
+	signals_forked();
+	wait_forked();
+	fd_foreach(forget_references);
+	fd_foreach(adopt);
+	api_become_client();
+	fd_close_hidden(forking.active ? forking.ours : -1);
+	remote_start(forking.active ? forking.ours : -1);
+	if (!forking.active)
+		return;
+	forking.active = false;
+	fd_lockops->changed();
+	api_leave(0);
+}
+
+/* fork(3) without the handlers of pthread_atfork(3). */
+EXPORT pid_t
+_Fork(void)
+{
+	pid_t pid;
+
+	fork_prepare();
+	pid = real._Fork();
+	if (pid == 0)
+		fork_child();
+	else
+		fork_parent();
+	return (pid);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The server's side of remote.h: clients, and the thread that waits for what
+ * arrives on their roots.
+ */
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "api/server.h"
+#include "kern/synch.h"
+
+#define	HANDLES_MIN	16
+
+static struct mtx clients_lock;
+
+/*
+ * Locks used to protect struct client members:
+ *	[I] immutable after creation
+ *	[a] atomic
+ *	[c] cl_lock
+ *	[l] clients_lock
+ */
+struct client {
+	atomic_u32	 cl_refs;	/* [a] its root, and its channels */
+	int		 cl_root;	/* [I] hidden */
+	struct mtx	 cl_lock;
+	/* [c] handle - 1: a hold, or NULL */
+	struct file	**cl_files GUARDED_BY(cl_lock);
+	uint32_t	 cl_nfiles GUARDED_BY(cl_lock);	/* [c] */
+	LIST_ENTRY(client) cl_link GUARDED_BY(clients_lock);	/* [l] */
+};
+
+#define	ROOT_HANDLES	50000	/* a message of the kernel has no room for more */
+struct root_buffer {
+	struct root_header header;
+	uint32_t	 handles[ROOT_HANDLES];
+};
+
+static LIST_HEAD(, client) clients GUARDED_BY(clients_lock) =
+    LIST_HEAD_INITIALIZER(clients);
+static LIST_HEAD(, channel) ended GUARDED_BY(clients_lock) =
+    LIST_HEAD_INITIALIZER(ended);
+static unsigned nclients GUARDED_BY(clients_lock);	/* dropped ones, too */
+static int news = -1;		/* [I] eventfd: the list has changed */
+static struct thread *server;	/* [I] */
+
+struct client *
+server_client(int root, struct file *const *files, unsigned n)
+{
+	struct client *cl = kmalloc(sizeof(*cl));
+
+	atomic_store_u32(&cl->cl_refs, 1);
+	cl->cl_root = root;
+	mtx_init(&cl->cl_lock, LC_FD);
+	mtx_lock(&cl->cl_lock);
+	cl->cl_nfiles = n < HANDLES_MIN ? HANDLES_MIN : n;
+	cl->cl_files = kmalloc(cl->cl_nfiles * sizeof(*cl->cl_files));
+	if (n > 0)
+		memcpy(cl->cl_files, files, n * sizeof(*files));
+	mtx_unlock(&cl->cl_lock);
+	return (cl);
+}
+
+struct file *
+client_file(struct client *cl, uint32_t handle)
+{
+	struct file *f = NULL;
+
+	mtx_lock(&cl->cl_lock);
+	if (handle - 1 < cl->cl_nfiles)
+		f = cl->cl_files[handle - 1];
+	if (f != NULL)
+		atomic_fetchadd_u32(&f->f_refs, 1);
+	mtx_unlock(&cl->cl_lock);
+	return (f);
+}
+
+static void
+client_grow(struct client *cl) REQUIRES(cl->cl_lock)
+{
+	struct file **files = kmalloc(2 * cl->cl_nfiles * sizeof(*files));
+
+	memcpy(files, cl->cl_files, cl->cl_nfiles * sizeof(*files));
+	kfree(cl->cl_files);
+	cl->cl_files = files;
+	cl->cl_nfiles *= 2;
+}
+
+uint32_t
+client_add(struct client *cl, struct file *f)
+{
+	uint32_t i = 0;
+
+	mtx_lock(&cl->cl_lock);
+	while (i < cl->cl_nfiles && cl->cl_files[i] != NULL)
+		i++;
+	if (i == cl->cl_nfiles)
+		client_grow(cl);
+	cl->cl_files[i] = f;
+	mtx_unlock(&cl->cl_lock);
+	return (i + 1);
+}
+
+struct file *
+client_remove(struct client *cl, uint32_t handle)
+{
+	struct file *f = NULL;
+
+	mtx_lock(&cl->cl_lock);
+	if (handle - 1 < cl->cl_nfiles) {
+		f = cl->cl_files[handle - 1];
+		cl->cl_files[handle - 1] = NULL;
+	}
+	mtx_unlock(&cl->cl_lock);
+	return (f);
+}
+
+/* The files of a process that has ended: their close must not wait. */
+static void
+close_at_exit(struct file *f)
+{
+	const struct linger none = { 0 };
+	struct linger l = { 0 };
+	socklen_t len = sizeof(l);
+
+	if (f->f_type == FT_SOCKET && atomic_load_u32(&f->f_fds) == 1 &&
+	    sogetopt(f->f_so, SOL_SOCKET, SO_LINGER, &l, &len) == 0 &&
+	    l.l_onoff && l.l_linger > 0)
+		(void)sosetopt(f->f_so, SOL_SOCKET, SO_LINGER, &none,
+		    sizeof(none));
+	file_close(f);
+}
+
+static void
+client_rele(struct client *cl)
+{
+	struct file **files;
+	uint32_t n;
+
+	if (atomic_fetchadd_u32(&cl->cl_refs, (uint32_t)-1) != 1)
+		return;
+	mtx_lock(&cl->cl_lock);
+	files = cl->cl_files;
+	n = cl->cl_nfiles;
+	mtx_unlock(&cl->cl_lock);
+	for (uint32_t i = 0; i < n; i++)
+		if (files[i] != NULL)
+			close_at_exit(files[i]);
+	fd_unhide(cl->cl_root);
+	real.close(cl->cl_root);
+	kfree(files);
+	mtx_destroy(&cl->cl_lock);
+	kfree(cl);
+	mtx_lock(&clients_lock);
+	if (--nclients == 0)
+		wakeup(&nclients);
+	mtx_unlock(&clients_lock);
+}
+
+static void
+wake_server(void)
+{
+	const uint64_t one = 1;
+
+	(void)!real.write(news, &one, sizeof(one));
+}
+
+void
+server_add(struct client *cl)
+{
+	mtx_lock(&clients_lock);
+	LIST_INSERT_HEAD(&clients, cl, cl_link);
+	nclients++;
+	mtx_unlock(&clients_lock);
+	wake_server();
+}
+
+void
+server_drop(struct client *cl)
+{
+	mtx_lock(&clients_lock);
+	nclients++;
+	mtx_unlock(&clients_lock);
+	client_rele(cl);
+}
+
+static void
+channel_start(struct client *cl, const int fds[ROOT_FDS])
+{
+	struct channel *ch = channel_new(cl, fds);
+
+	if (ch == NULL)
+		return;
+	atomic_fetchadd_u32(&cl->cl_refs, 1);
+	if (kthread_create("channel", MACH_CPU_ANY, channel_serve, ch,
+	    &ch->ch_thread) != 0) {
+		channel_free(ch);
+		client_rele(cl);
+	}
+}
+
+void
+channel_ended(struct channel *ch)
+{
+	mtx_lock(&clients_lock);
+	LIST_INSERT_HEAD(&ended, ch, ch_link);
+	mtx_unlock(&clients_lock);
+	wake_server();
+}
+
+/* Joins the threads of channels that have ended. */
+static void
+reap(void)
+{
+	struct channel *ch;
+	struct client *cl;
+
+	for (;;) {
+		mtx_lock(&clients_lock);
+		ch = LIST_FIRST(&ended);
+		if (ch != NULL)
+			LIST_REMOVE(ch, ch_link);
+		mtx_unlock(&clients_lock);
+		if (ch == NULL)
+			return;
+		kthread_join(ch->ch_thread);
+		cl = ch->ch_client;
+		channel_free(ch);
+		client_rele(cl);
+	}
+}
+
+/* Copies those of a client's files that its child has: holds, by handle. */
+static struct file **
+copy_files(struct client *cl, const uint32_t *handles, uint32_t n,
+    uint32_t *nfiles)
+{
+	struct file **files, *f;
+
+	mtx_lock(&cl->cl_lock);
+	*nfiles = cl->cl_nfiles;
+	mtx_unlock(&cl->cl_lock);
+	files = kmalloc(*nfiles * sizeof(*files));
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t h = handles[i] - 1;
+
+		if (h >= *nfiles || files[h] != NULL ||
+		    (f = client_file(cl, h + 1)) == NULL)
+			continue;
+		if (file_hold(f))
+			files[h] = f;
+		frele(f);
+	}
+	return (files);
+}
+
+/* A client forks: it waits for the answer. */
+static void
+client_fork(struct client *cl, int root, const uint32_t *handles, uint32_t n)
+{
+	const char done = 0;
+	const struct iovec answer = { (void *)(uintptr_t)&done, 1 };
+	struct file **files;
+	uint32_t nfiles;
+
+	files = copy_files(cl, handles, n, &nfiles);
+	server_add(server_client(root, files, nfiles));
+	kfree(files);
+	(void)rights_send(cl->cl_root, &answer, 1, NULL, 0);
+}
+
+/* Something arrived on a root, or the client has ended. */
+static void
+root_input(struct client *cl, struct root_buffer *rb)
+{
+	const struct iovec iov = { rb, sizeof(*rb) };
+	int fds[ROOT_FDS];
+	ssize_t len = rights_receive(cl->cl_root, &iov, 1, fds, ROOT_FDS);
+
+	for (unsigned i = 0; i < ROOT_FDS; i++)
+		fds[i] = fd_hidden_copy(fds[i]);
+	if (len < (ssize_t)sizeof(rb->header)) {
+		mtx_lock(&clients_lock);
+		LIST_REMOVE(cl, cl_link);
+		mtx_unlock(&clients_lock);
+		client_rele(cl);
+	} else if (rb->header.rh_message == ROOT_CHANNEL)
+		channel_start(cl, fds);
+	else
+		client_fork(cl, fds[0], rb->handles, rb->header.rh_handles <
+		    ROOT_HANDLES ? rb->header.rh_handles : ROOT_HANDLES);
+}
+
+/* Fills in what is waited for; allocates, and returns how many there are. */
+static unsigned
+gather(struct pollfd **fds, struct client ***cls)
+{
+	struct client *cl;
+	unsigned n = 0, room = 1;
+
+	mtx_lock(&clients_lock);
+	LIST_FOREACH(cl, &clients, cl_link)
+		room++;
+	*fds = kmalloc(room * sizeof(**fds));
+	*cls = kmalloc(room * sizeof(**cls));
+	(*fds)[n++] = (struct pollfd){ .fd = news, .events = POLLIN };
+	LIST_FOREACH(cl, &clients, cl_link) {
+		(*cls)[n] = cl;
+		(*fds)[n++] = (struct pollfd){ .fd = cl->cl_root,
+		    .events = POLLIN };
+	}
+	mtx_unlock(&clients_lock);
+	return (n);
+}
+
+static void
+server_main(void *arg)
+{
+	struct root_buffer *rb = kmalloc(sizeof(*rb));
+	struct client **cls;
+	struct pollfd *fds;
+	uint64_t count;
+	unsigned n;
+
+	(void)arg;
+	for (;;) {
+		n = gather(&fds, &cls);
+		(void)real.ppoll(fds, n, NULL, NULL);
+		if (fds[0].revents != 0)
+			(void)!real.read(news, &count, sizeof(count));
+		reap();
+		for (unsigned i = 1; i < n; i++)
+			if (fds[i].revents != 0)
+				root_input(cls[i], rb);
+		kfree(fds);
+		kfree(cls);
+	}
+}
+
+void
+server_start(void)
+{
+	static atomic_u32 started;
+
+	if (atomic_fetchadd_u32(&started, 1) != 0)
+		return;
+	mtx_init(&clients_lock, LC_FD);
+	news = fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (news == -1 || kthread_create("clients", MACH_CPU_ANY, server_main,
+	    NULL, &server) != 0)
+		panic("libstack: no thread for child processes");
+}
+
+bool
+server_has_clients(void)
+{
+	bool any;
+
+	if (server == NULL)
+		return (false);
+	mtx_lock(&clients_lock);
+	any = nclients > 0;
+	mtx_unlock(&clients_lock);
+	return (any);
+}
+
+void
+server_linger(void)
+{
+	mtx_lock(&clients_lock);
+	while (nclients > 0)
+		(void)msleep(&nclients, &clients_lock, 0, "clients",
+		    NSEC_FOREVER);
+	mtx_unlock(&clients_lock);
+}

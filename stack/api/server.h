@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process that has the stack, as the server of its forked children
+ * (remote.h).
+ */
+#ifndef API_SERVER_H
+#define API_SERVER_H
+
+#include "api/poll.h"
+#include "api/remote.h"
+
+/*
+ * A client is created before fork(), with its files as handles 1 to n, whose
+ * holds it takes over; a NULL file leaves a handle free.  server_add() or
+ * server_drop() follows.
+ */
+struct client;
+void	 server_start(void);		/* creates its thread, once */
+struct client *server_client(int root, struct file *const *, unsigned n);
+void	 server_add(struct client *);
+void	 server_drop(struct client *);
+bool	 server_has_clients(void);
+void	 server_linger(void);		/* until no client is left */
+
+/* Files of a client. */
+struct file *client_file(struct client *, uint32_t handle); /* referenced */
+uint32_t client_add(struct client *, struct file *);	/* consumes a hold */
+struct file *client_remove(struct client *, uint32_t handle); /* its hold */
+
+/* A channel: all members but ch_link belong to its thread. */
+struct channel {
+	struct client	*ch_client;	/* referenced */
+	struct thread	*ch_thread;
+	LIST_ENTRY(channel) ch_link;	/* after its thread has ended */
+	struct remote_call *ch_call;	/* shared with the client */
+	int		 ch_fd;		/* hidden */
+	int		 ch_passed;	/* hidden: came with the request, or -1 */
+	struct waiter	 ch_waiter;	/* on the client's eventfd */
+	/* Sockets whose readiness wakes the client; ch_npoll 0: none. */
+	struct pollent	*ch_ents;
+	struct pollfd	*ch_poll;
+	unsigned	 ch_npoll;
+};
+
+/* NULL: the descriptors are unusable; they are consumed. */
+struct channel *channel_new(struct client *, const int fds[ROOT_FDS]);
+void	 channel_serve(void *ch);	/* its thread */
+void	 channel_ended(struct channel *); /* at its thread's end */
+void	 channel_free(struct channel *);
+
+#endif /* API_SERVER_H */
