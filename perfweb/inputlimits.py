@@ -13,6 +13,10 @@ REQUEST_HEAD_BYTES = 32 * KIB
 """Bytes of the path, the query string and all headers together."""
 REQUEST_PARAMETERS_BYTES = 1000
 """Bytes of Content-Type, and of Accept: the parser of their parameters, that of mail, takes quadratic time."""
+FORM_BYTES = 256 * KIB
+"""Bytes of a form in application/x-www-form-urlencoded, whose parser joins a list with two items for each percent sign.
+The form for patches is multipart.
+"""
 FORM_FIELDS = 1000
 FORM_FILES = 4
 WEBHOOK_BYTES = 1 * MIB

@@ -8,9 +8,10 @@ from http import HTTPStatus
 
 from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, HTTPScope, Scope
 
-from perfweb.inputlimits import REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
+from perfweb.inputlimits import FORM_BYTES, REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
 from perfweb.serving.malformed import early_refusal
 
+_URLENCODED = b"application/x-www-form-urlencoded"
 _PARAMETERS = (b"content-type", b"accept")
 MOST_DIGITS = 18
 """Max digits of a length: int() refuses thousands of digits."""
@@ -21,22 +22,22 @@ class _TooLargeError(Exception):
 
 
 class UploadLimit:
-    """Passes requests on to an application, and refuses those of more than `most` bytes (413), and those whose address
-    and headers are too long (431, RFC 6585 section 5).
+    """Passes requests on to an application, and refuses those of more than `most` bytes, or FORM_BYTES of an urlencoded
+    form (413), and those whose address and headers are too long (431, RFC 6585 section 5).
     """
 
     def __init__(self, application: ASGI3Application, most: int) -> None:
         self.application, self.most = application, most
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        taken = 0
+        taken, most = 0, min(self.most, FORM_BYTES) if _is_urlencoded(scope) else self.most
 
         async def counted() -> ASGIReceiveEvent:
             nonlocal taken
             event = await receive()
             if event["type"] == "http.request":
                 taken += len(event["body"])
-            if taken > self.most:
+            if taken > most:
                 raise _TooLargeError
             return event
 
@@ -44,11 +45,11 @@ class UploadLimit:
             await _refuse(scope, send, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
             return
         try:
-            if scope["type"] == "http" and _announced(scope["headers"]) > self.most:
+            if scope["type"] == "http" and _announced(scope["headers"]) > most:
                 raise _TooLargeError
             await self.application(scope, counted, send)
         except _TooLargeError:
-            text = f"A request may bring {self.most} bytes at most."
+            text = f"A request of this type may have {most} bytes at most."
             await _refuse(scope, send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
 
 
@@ -58,6 +59,13 @@ async def _refuse(scope: Scope, send: ASGISendCallable, status: HTTPStatus, text
     headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in answer.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
     await send({"type": "http.response.body", "body": answer.content, "more_body": False})
+
+
+def _is_urlencoded(scope: Scope) -> bool:
+    return scope["type"] == "http" and any(
+        name.lower() == b"content-type" and value.strip().lower().startswith(_URLENCODED)
+        for name, value in scope["headers"]
+    )
 
 
 def head_problem(scope: HTTPScope) -> str:

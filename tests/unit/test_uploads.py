@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from perfweb.inputlimits import REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
+from perfweb.inputlimits import FORM_BYTES, REQUEST_HEAD_BYTES, REQUEST_PARAMETERS_BYTES
 from perfweb.serving.uploads import UploadLimit
 
 MOST = 10
+URLENCODED = b"application/x-www-form-urlencoded"
 
 
-async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]], **address: bytes) -> tuple[int, bytes]:
+async def ask(
+    pieces: list[bytes], headers: list[tuple[bytes, bytes]], most: int = MOST, **address: bytes
+) -> tuple[int, bytes]:
     """The status of the response, and the bytes that reached the application."""
     reached, sent = bytearray(), []
     waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -34,7 +37,7 @@ async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]], **address
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     scope: Any = {"type": "http", "headers": headers, **address}
-    await UploadLimit(application, MOST)(scope, receive, send)
+    await UploadLimit(application, most)(scope, receive, send)
     return sent[0]["status"], bytes(reached)
 
 
@@ -67,6 +70,17 @@ async def test_long_addresses_and_headers_are_refused(
     path: str, query: str, headers: list[tuple[bytes, bytes]]
 ) -> None:
     assert await ask([b""], headers, raw_path=path.encode() + b"/", query_string=query.encode()) == (431, b"")
+
+
+@pytest.mark.parametrize("kind", [URLENCODED, b" " + URLENCODED.upper() + b"; charset=utf-8"])
+async def test_urlencoded_forms_have_a_limit_of_their_own(kind: bytes) -> None:
+    """A form of 4 MiB of percent signs held the interpreter for half a second."""
+    headers = [(b"content-type", kind)]
+    assert (await ask([b"%" * FORM_BYTES], headers, 2 * FORM_BYTES))[0] == 200
+    assert await ask([b"%" * FORM_BYTES, b"%"], headers, 2 * FORM_BYTES) == (413, b"%" * FORM_BYTES)
+    headers.append((b"content-length", str(FORM_BYTES + 1).encode()))
+    assert await ask([b"%"], headers, 2 * FORM_BYTES) == (413, b"")
+    assert (await ask([b"%" * (FORM_BYTES + 1)], [(b"content-type", b"multipart/form-data")], 2 * FORM_BYTES))[0] == 200
 
 
 async def test_a_length_of_very_many_digits_is_refused() -> None:

@@ -54,7 +54,7 @@ LIMITS = {
     "entity tags": limits.REQUEST_HEAD_BYTES,
     "date of HTTP": limits.REQUEST_HEAD_BYTES,
     "address of a repository": limits.REQUEST_HEAD_BYTES,
-    "form": limits.REQUEST_BYTES,
+    "form": limits.FORM_BYTES,
     "form with files": limits.REQUEST_BYTES,
     "plain text": OUTPUT_BYTES,
     "counters": OUTPUT_BYTES,
