@@ -52,5 +52,5 @@ def longest_step(call: Callable[[], object], count: int = 0) -> Step:
     finally:
         set_trace(None, None)
     taken, number, line = (ctypes.c_long.in_dll(library, name).value for name in ("longest", "longest_event", "line"))
-    code: CodeType = ctypes.py_object.in_dll(library, "code").value
-    return Step(taken, number, f"{Path(code.co_filename).name}:{line}")
+    code: ctypes.py_object[CodeType] = ctypes.py_object.in_dll(library, "code")
+    return Step(taken, number, f"{Path(code.value.co_filename).name}:{line}")
