@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
+from typing import cast
 
 SOURCE = Path(__file__).with_name("held.c")
 
@@ -52,5 +53,5 @@ def longest_step(call: Callable[[], object], count: int = 0) -> Step:
     finally:
         set_trace(None, None)
     taken, number, line = (ctypes.c_long.in_dll(library, name).value for name in ("longest", "longest_event", "line"))
-    code: ctypes.py_object[CodeType] = ctypes.py_object.in_dll(library, "code")
-    return Step(taken, number, f"{Path(code.value.co_filename).name}:{line}")
+    code = cast("CodeType", ctypes.py_object.in_dll(library, "code").value)
+    return Step(taken, number, f"{Path(code.co_filename).name}:{line}")
