@@ -28,6 +28,7 @@ from perfweb.stats.summary import Summary as SampleSummary
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs, side_comparisons
+from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.sides import MOST_SIDES, SideError, read_sides
 from perfweb.verdicts.text import comparison_text
 from perfweb.verdicts.wording import difference_words, evidence_words
@@ -74,7 +75,7 @@ class TestVerdict(BaseModel):
     unit: str
     direction: Direction = Field(description="the better direction")
     verdict: Verdict
-    lack: Lack | None = Field(description="the missing condition, if there is not enough data")
+    lack: Lack | None = Field(description="the missing condition, if there is not enough data, or no verdict")
     words: str = Field(description="the verdict; if undecided, also what would decide")
     difference: str = Field(description="the change with its interval as people read it")
     evidence: str = Field(description="evidence of the verdict")
@@ -87,6 +88,10 @@ class TestVerdict(BaseModel):
     lean: float | None = Field(
         description="how much higher the run's sentinel stood with the boots of the other side than with those of the "
         "base, in percent, where that puts the verdict in doubt; null elsewhere"
+    )
+    cautions: list[str] = Field(
+        description="warnings that belong beside the verdict, in words: other testbed, machine, kernel or build, boots "
+        "that differ, a sentinel that moved"
     )
 
 
@@ -207,6 +212,7 @@ def _verdict(found: TestComparison) -> TestVerdict:
         boots_differ=found.boots_differ,
         more_boots=result.more_boots,
         lean=found.lean,
+        cautions=[caution.replace(THIN_SPACE, " ") for caution in found.cautions],
     )
 
 

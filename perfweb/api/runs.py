@@ -84,7 +84,9 @@ class RunRow(BaseModel):
     created: datetime
     started: datetime | None
     ended: datetime | None
-    verdicts: list[PairVerdict] | None = Field(description="null in a list without verdicts=true")
+    verdicts: list[PairVerdict] | None = Field(
+        description="empty for a run that is not done, null in a list without verdicts=true"
+    )
     url: str
     page: str = Field(description="where people read it")
 

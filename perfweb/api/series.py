@@ -87,6 +87,7 @@ class LevelChange(BaseModel):
     )
     low: float | None
     high: float | None
+    cautions: list[str] = Field(description="what else changed there, in words: other machine, kernel or hosts")
 
 
 class TimelineOut(BaseModel):
@@ -225,6 +226,7 @@ def _level(shift: Shift) -> LevelChange:
         percent=size.percent if size else None,
         low=size.low if size else None,
         high=size.high if size else None,
+        cautions=list(shift.cautions),
     )
 
 

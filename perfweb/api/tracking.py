@@ -16,8 +16,10 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Window, change, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
+from perfweb.stats.comparison import Verdict
 from perfweb.tracking import periods, services
 from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
+from perfweb.tracking.standings import Standing
 from perfweb.transitions import IllegalTransitionError
 
 router = Router(tags=["tracking"])
@@ -124,9 +126,14 @@ class StandingOut(BaseModel):
 
     test: str
     variant: str
-    percent: float
-    better: bool
-    changes: int = Field(description="that make it up")
+    verdict: Verdict = Field(description="`not judged` where the hosts changed and no change is known")
+    words: str = Field(description="the verdict, with the reason where there is none")
+    cautions: list[str] = Field(description="what else changed meanwhile, in words")
+    percent: float | None = Field(description="null if not judged")
+    low: float | None = Field(description="lower bound of the 95 % confidence interval")
+    high: float | None
+    better: bool | None
+    changes: int = Field(description="confirmed alerts and change points that make it up")
 
 
 class PeriodOut(BaseModel):
@@ -138,7 +145,7 @@ class PeriodOut(BaseModel):
     last: CommitOut
     commits: int = Field(description="that came after the first, up to the last")
     measured: int
-    moved: list[StandingOut] = Field(description="the worst first; levels are those of the latest analysis")
+    moved: list[StandingOut] = Field(description="the worst first")
     alerts: list[AlertRow]
 
 
@@ -197,8 +204,24 @@ def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodO
         last=_commit(last),
         commits=found.commits,
         measured=found.measured,
-        moved=[StandingOut.model_validate(row, from_attributes=True) for row in found.standings],
+        moved=[_standing(row) for row in found.standings],
         alerts=[_alert(alert) for alert in found.alerts],
+    )
+
+
+def _standing(row: Standing) -> StandingOut:
+    change = row.change
+    return StandingOut(
+        test=row.test,
+        variant=row.variant,
+        verdict=row.verdict,
+        words=row.words,
+        cautions=row.cautions,
+        percent=change.percent if change else None,
+        low=change.low if change else None,
+        high=change.high if change else None,
+        better=row.better if change else None,
+        changes=row.changes,
     )
 
 

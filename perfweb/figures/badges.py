@@ -9,7 +9,7 @@ from perfweb.figures.svg import escape
 from perfweb.stats.comparison import Verdict
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.numbers import MINUS
-from perfweb.verdicts.wording import css_name
+from perfweb.verdicts.wording import CHANGED, MARKS, brief_words, css_name
 
 _HEIGHT, _PADDING, _CHARACTER = 20, 8, 6.3  # in pixels; the width of a character is that of 11 px Verdana, generously
 # White on each has a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
@@ -19,15 +19,9 @@ _COLOURS = {
     "equivalent": "#4b5563",
     "identical": "#4b5563",
     "not-enough-data": "#7a4d00",
+    "not-judged": "#4b5563",
+    "failed": "#b3261e",
 }
-_MARKS = {
-    Verdict.FASTER: "▲",
-    Verdict.SLOWER: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.IDENTICAL: "≡",
-    Verdict.NOT_ENOUGH_DATA: "?",
-}
-_WORST_FIRST = (Verdict.SLOWER, Verdict.FASTER, Verdict.NOT_ENOUGH_DATA, Verdict.EQUIVALENT, Verdict.IDENTICAL)
 
 
 def badge(subject: str, words: str, verdict: str) -> str:
@@ -54,17 +48,22 @@ def badge_of_test(comparison: TestComparison) -> str:
     """The badge of one test: "tcp.rr direct vs deferred: +14.6 % faster"."""
     test = comparison.test.removesuffix("/host-host/ipv4")
     result = comparison.result
-    words = f"{_MARKS[result.verdict]} {result.verdict}"
-    if result.effect and result.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+    words = f"{MARKS[result.verdict]} {brief_words(comparison)}"
+    if result.effect and result.verdict in CHANGED:
         change = f"{result.effect.interval.percent:+.1f}".replace("-", MINUS)
-        words = f"{_MARKS[result.verdict]} {change} % {result.verdict}"
+        words = f"{MARKS[result.verdict]} {change} % {result.verdict}"
     if result.verdict is Verdict.EQUIVALENT:
         words += f" within ±{result.margin:g} %"
+    words += "".join(f", ⚠ {caution}" for caution in comparison.cautions)
     return badge(f"{test} {comparison.b} vs {comparison.a}", words, css_name(result.verdict))
 
 
 def badge_of_tests(subject: str, compared: Sequence[TestComparison]) -> str:
-    """The badge of all tests of a comparison: the number of tests for each verdict, in the colour of the worst."""
+    """The badge of all tests of a comparison: how many got which verdict, with the mark and colour of the worst, which
+    comes first, and the warnings of any of them.
+    """
     there = {comparison.result.verdict for comparison in compared}
-    worst = next((verdict for verdict in _WORST_FIRST if verdict in there), Verdict.NOT_ENOUGH_DATA)
-    return badge(subject, f"{_MARKS[worst]} {tally(compared)}", css_name(worst))
+    worst = next((verdict for verdict in Verdict if verdict in there), Verdict.NOT_ENOUGH_DATA)
+    others = dict.fromkeys(caution for comparison in compared for caution in comparison.others)
+    warnings = "".join(f", ⚠ {caution}" for caution in others)
+    return badge(subject, f"{MARKS[worst]} {tally(compared)}{warnings}", css_name(worst))

@@ -13,7 +13,7 @@ from perfweb.figures.plots import Figure, series_look
 from perfweb.figures.timelines import Line, Timeline
 from perfweb.stats.changepoint import ChangePoint, change_points
 from perfweb.stats.comparison import Direction, Verdict
-from perfweb.verdicts.numbers import NOTHING, percent
+from perfweb.verdicts.wording import change_words
 
 REMEMBERED = 1000
 """Max number of cached series, some ten megabytes."""
@@ -45,6 +45,8 @@ class Shift:
     until: Spot
     found: ChangePoint
     direction: str
+    cautions: tuple[str, ...] = ()
+    """What else changed there, so that it may be no commit that moved the level: "the kernel changed"."""
 
     @property
     def verdict(self) -> Verdict:
@@ -54,10 +56,7 @@ class Shift:
     @property
     def size(self) -> str:
         """The change in percent with its interval."""
-        if (size := self.found.change) is None:
-            return NOTHING
-        low, high = (percent(bound, signed=True).removesuffix("%").rstrip() for bound in (size.low, size.high))
-        return f"{percent(size.percent, signed=True)} ({low} to {high})"
+        return change_words(self.found.change)
 
 
 def shifts(timeline: Timeline) -> list[Shift]:
@@ -71,9 +70,21 @@ def shifts(timeline: Timeline) -> list[Shift]:
     made = []
     for x, number, name, change in sorted(found, key=lambda entry: entry[:2]):
         if x in labels:
-            since, until = (_spot(timeline.series[name], place) for place in (change.first - 1, change.last))
-            made.append(Shift(labels[x], x, number, name, since, until, change, timeline.direction))
+            line, places = timeline.series[name], (change.first - 1, change.last)
+            since, until = (_spot(line, place) for place in places)
+            others = _others(timeline, name, *(float(line.x[place]) for place in places))
+            made.append(Shift(labels[x], x, number, name, since, until, change, timeline.direction, others))
     return made
+
+
+def _others(timeline: Timeline, series: str, after: float, until: float) -> tuple[str, ...]:
+    """What changed on the hosts of a series after one place and up to another, in words."""
+    testbed = series.partition("/")[0]
+    return tuple(
+        dict.fromkeys(
+            change.words for change in timeline.changes if change.testbed == testbed and after < change.x <= until
+        )
+    )
 
 
 @lru_cache(maxsize=REMEMBERED)

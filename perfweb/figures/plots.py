@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 from django.urls import reverse
 
-from perfweb.stats.comparison import Verdict
+from perfweb.stats.comparison import Lack, Verdict
 from perfweb.stats.ratio import Change
 from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.numbers import Scale
 from perfweb.verdicts.results import MetricResults, Point, Series, TestResults
-from perfweb.verdicts.wording import css_name, difference_words
+from perfweb.verdicts.wording import cell_words, css_name, difference_words, lack_in_brief
 
 Figure = dict[str, Any]
 Values = TypeVar("Values")
@@ -34,13 +34,16 @@ SYMBOLS = (
     "triangle-down", "hexagon", "hourglass", "bowtie", "triangle-left", "triangle-right",
 )  # fmt: skip
 _VERDICT_SYMBOLS = {
-    Verdict.FASTER: "triangle-right",
-    Verdict.SLOWER: "triangle-left",
+    Verdict.FASTER: "triangle-up",
+    Verdict.SLOWER: "triangle-down",
     Verdict.EQUIVALENT: "circle",
     Verdict.IDENTICAL: "square",
     Verdict.NOT_ENOUGH_DATA: "circle-open",
+    Verdict.NOT_JUDGED: "diamond-open",
 }
-_ROW_PIXELS = 24
+"""Markers that look like the marks of verdicts in text; a failed test has no interval."""
+
+_ROW_PIXELS = 36
 _MOST_TICKS, _MOST_CHARACTERS = 16, 75
 """Max number of labels of an axis, and of all their characters, in one line."""
 _MOST_LABEL_ROWS = 4
@@ -307,7 +310,8 @@ def level(y: float) -> Figure:
 
 def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
     """Draw the confidence interval of each difference in percent, the largest on top, with a line at zero and dotted
-    ones at the margin of equivalence.
+    ones at the margin of equivalence. A verdict that was taken back because there are many tests is marked in its row,
+    where the interval is the adjusted one.
     """
     found = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
     found.sort(key=lambda row: row[0].percent)
@@ -322,22 +326,23 @@ def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 70 + _ROW_PIXELS * len(rows),
-            "meta": {"width": 800},
+            "meta": {"width": 560},
             "shapes": [upright(sign * margin) for margin in sorted(margins) for sign in (-1, 1)],
             "xaxis": {"title": {"text": "difference, %"}, "zeroline": True, "zerolinewidth": 2, "rangemode": "tozero"},
             "yaxis": {
                 "type": "category",
                 "categoryorder": "array",
                 "categoryarray": [name for *_, name in rows],
-                "automargin": True,
-                "range": [-0.5, len(rows) - 0.5],
+                "ticklabelposition": "inside top",  # beside the plot they would take most of a telephone's width
+                "range": [-0.5, len(rows) - 0.3],
             },
         },
     }
 
 
 def _row_name(comparison: TestComparison, several: bool) -> str:
-    return f"{comparison.test} {comparison.b}" if several else comparison.test
+    name = f"{comparison.test} {comparison.b}" if several else comparison.test
+    return f"{name} ({lack_in_brief(comparison.lack)})" if comparison.lack is Lack.CERTAINTY else name
 
 
 def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change, TestComparison, str]]) -> Figure:
@@ -355,7 +360,9 @@ def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change,
             "thickness": 1.5,
             "width": 5,
         },
-        "text": [f"{name}: {difference_words(comparison.result)}" for _, comparison, name in rows],
+        "text": [
+            f"{name}: {difference_words(comparison.result)}, {cell_words(comparison)}" for _, comparison, name in rows
+        ],
         "hovertemplate": "%{text}",
         "marker": {"symbol": _VERDICT_SYMBOLS[verdict], "size": 10},
         "meta": {"role": css_name(verdict), "toggle": number},

@@ -30,6 +30,9 @@ _HEAD, _LEGEND_ROW = 24, 18
 _MARKERS_APART = 40
 """Pixels between the markers of a line whose points are too dense for a marker each."""
 
+INSIDE = "inside top"
+"""Plotly's `ticklabelposition` of an axis whose labels stand in the plot, above what they name."""
+
 MOST_LINKS = 200
 """Max points of a figure on a page that link to their runs."""
 
@@ -54,7 +57,7 @@ _STANDALONE = """<style>
 svg{color-scheme:light dark;background:#fff;color:#1b1f24}
 .series-0{color:#2a78b8}.series-1{color:#c2570c}.series-2{color:#2e7d5b}.series-3{color:#8a4fa8}
 .series-4{color:#8c6d00}.series-5{color:#b03a6b}.faster{color:#116329}.slower{color:#b3261e}
-.muted,.equivalent{color:#59636e}.not-enough-data{color:#7a4d00}
+.muted,.equivalent,.identical,.not-judged{color:#59636e}.not-enough-data{color:#7a4d00}
 text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stroke:#dde1e6}.zero{stroke:#59636e}
 .across{stroke:#59636e;stroke-dasharray:3 3}
 @media(prefers-color-scheme:dark){svg{background:#14171a;color:#e3e6ea}text{fill:#e3e6ea}.grid{stroke:#343a41}
@@ -130,8 +133,9 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
     # Labels above the plot take as many rows as needed.
     top = _TOP + max((note.get("yshift", 0) for note in layout.get("annotations", [])), default=0)
     y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y") + lines["y"], height - _BOTTOM, top)
+    inside = layout.get("yaxis", {}).get("ticklabelposition") == INSIDE
     labels = max((len(text) for _, text in y_axis.ticks), default=0)
-    left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
+    left = _RIGHT if inside else min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
     x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x") + lines["x"], left, right)
     linked = name != "" and 0 < sum(len(trace.get("customdata", [])) for trace in traces) <= MOST_LINKS
     # An element inside an image cannot be a link.
@@ -140,7 +144,7 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {role}>',
         "" if linked else f"<title>{escape(title)}</title>",
-        *_frame(x_axis, y_axis, height),
+        *_frame(x_axis, y_axis, height, inside=inside),
         *(_across(shape, x_axis, y_axis) for shape in layout.get("shapes", [])),
         *(_letter(note, x_axis, y_axis) for note in layout.get("annotations", [])),
         *(_trace(trace, f"m{crc32(name.encode()):x}-{number}", x_axis, y_axis) for number, trace in enumerate(traces)),
@@ -176,13 +180,14 @@ def _error_ends(values: Iterable[float], error: Figure) -> list[tuple[float, flo
     return [(value - minus, value + plus) for value, minus, plus in widths]
 
 
-def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
+def _frame(x_axis: Axis, y_axis: Axis, height: int, *, inside: bool) -> list[str]:
     """Grid, tick labels and titles of both axes; blanks keep the texts apart in a browser that shows nothing else."""
     left, right, bottom = x_axis.start, x_axis.end, height - _BOTTOM
     parts = []
     for place, text in y_axis.ticks:
         parts.append(f'<path class="grid" d="M{left:.0f} {place:.1f}H{right}"/>')
-        parts.append(f'<text x="{left - 6:.0f}" y="{place + 4:.1f}" text-anchor="end">{escape(text)}</text> ')
+        x, y, anchor = (left + 2, place - 9, "start") if inside else (left - 6, place + 4, "end")
+        parts.append(f'<text x="{x:.0f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text> ')
     for place, text in x_axis.ticks:
         parts.append(f'<path class="grid" d="M{place:.1f} {bottom}v5"/>')
         parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text> ')

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from perfweb.figures.plots import MOST_POINTS, Figure, drawn, lettered, thinned
 from perfweb.runs.models import HostFacts, Summary
-from perfweb.verdicts.environment import TableRow, fact_changes
+from perfweb.verdicts.environment import TableRow, change_in_words, fact_changes
 from perfweb.verdicts.numbers import Scale, scale_for
 
 MOST_SERIES = 12
@@ -82,6 +83,7 @@ class Change:
     testbed: str
     run: int
     facts: list[TableRow]
+    words: str
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,8 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
     rows = _grouped(test, window, wanted)
     if not rows:
         return None
+    if window.by == COMMIT:
+        _keep_apart(rows)
     lines = {row["series"]: _line(row) for row in rows}
     newest_first = sorted(lines, key=lambda name: (-lines[name].run.max(), name))
     series = {name: lines[name] for name in sorted(newest_first[:MOST_SERIES])}
@@ -181,13 +185,18 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
     )
 
 
+def comparable(rows: QuerySet[Summary]) -> QuerySet[Summary]:
+    """Leave out runs that measured two commits of a tracked branch in turn for an alert: they are about that pair."""
+    return rows.filter(run__check_of__isnull=True)
+
+
 def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
     """Return the summaries of a test in a window, of the selected series or of any, unordered: the newest MOST_ROWS.
 
     The ends are looked up in the index, so that only the needed rows are read.
     """
     axis = "at" if window.by == COMMIT else "run_id"
-    rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
+    rows = comparable(Summary.objects.filter(test=test)).order_by(f"-{axis}")
     if window.first is not None:
         rows = rows.filter(**{f"{axis}__gte": window.first})
     if window.last is not None:
@@ -221,6 +230,25 @@ def _with_words(row: dict[str, Any]) -> dict[str, Any]:
     return row | {name: row[name].split(_BETWEEN_WORDS) for name in _WORDS}
 
 
+def _keep_apart(rows: Iterable[dict[str, Any]]) -> None:
+    """Give each revision one place of the axis, the time of its commit, and to no two the same.
+
+    Commits can have the same time, and where none is known it is that of a run: of the first one of the revision. Runs
+    without a revision have a place each. Places that would be the same are a millisecond apart.
+    """
+    first: dict[str | int, tuple[float, int]] = {}
+    for row in rows:
+        row["keys"] = [revision or run for revision, run in zip(row["revisions"], row["runs"], strict=True)]
+        for key, x, run in zip(row["keys"], row["x"], row["runs"], strict=True):
+            first[key] = min(first.get(key, (x, run)), (x, run))
+    places: dict[str | int, float] = {}
+    last = -math.inf
+    for key in sorted(first, key=first.__getitem__):
+        places[key] = last = max(first[key][0], last + 1)
+    for row in rows:
+        row["x"] = [places[key] for key in row["keys"]]
+
+
 def _line(row: Mapping[str, Any]) -> Line:
     """The points of one series in the order of the axis; runs of one commit make one point, their mean."""
     run = np.asarray(row["runs"], dtype=np.int64)
@@ -247,9 +275,12 @@ def changes_of(series: Mapping[str, Line]) -> list[Change]:
     for run, role, told in known.values_list("run_id", "role", "facts"):
         facts[run][role] = told
     return [
-        Change(letter, x, testbed, after, fact_changes(facts[before], facts[after]))
+        Change(
+            letter, x, testbed, after,
+            fact_changes(facts[before], facts[after]), change_in_words(facts[before], facts[after]),
+        )
         for letter, ((testbed, x), (before, after)) in zip(_LETTERS, newest, strict=False)
-    ]
+    ]  # fmt: skip
 
 
 def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
@@ -267,8 +298,9 @@ def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
 
 
 def timeline_figure(timeline: Timeline) -> Figure:
-    """Draw every series as a line of points. More points than a graph can show are thinned, and fetched on zoom."""
-    scale, dated = timeline.scale, timeline.window.by == COMMIT
+    """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
+    scale = timeline.scale
+    dated = {"title": {"text": "time of the commit, or of its first run where that is not known"}, "type": "date"}
     pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))
@@ -293,7 +325,9 @@ def timeline_figure(timeline: Timeline) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 420,
-            "xaxis": {"title": {"text": "time of the commit"}, "type": "date"} if dated else _run_axis(timeline.places),
+            "xaxis": {"title": {"text": "time of the commit or its run"}, "type": "date"}
+            if dated
+            else _run_axis(timeline.places),
             "yaxis": {"title": {"text": scale.unit}},
             **timeline.marked(timeline.letters),
             "meta": {"zoom": timeline.window.by, "width": 1100},

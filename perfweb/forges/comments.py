@@ -19,12 +19,13 @@ from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.environment import host_table
 from perfweb.verdicts.run_verdicts import Pair
 from perfweb.verdicts.text import run_text
-from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words, seen_at_best
+from perfweb.verdicts.wording import CHANGED, DOUBT, cell_words, difference_words, seen_at_best
 
 MOST_ROWS = 5
 LONGEST_DESCRIPTION = 140
 LONGEST = 60_000
-CHANGED = {Verdict.FASTER, Verdict.SLOWER}
+NOTABLE = {*CHANGED, Verdict.FAILED}
+"""Verdicts whose tests the comment lists."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ def status_of(submission: Submission) -> SubmissionStatus:
         return SubmissionStatus(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
     pairs = run_pairs(run, counted_samples([run])[run.pk])
     compared = [one for pair in pairs for one in pair.compared]
-    slower = any(one.verdict == Verdict.SLOWER for one in compared)
-    return SubmissionStatus(in_words(compared), "failure" if slower else "success", final=True, run=run, pairs=pairs)
+    bad = any(one.verdict in {Verdict.SLOWER, Verdict.FAILED} for one in compared)
+    return SubmissionStatus(in_words(compared), "failure" if bad else "success", final=True, run=run, pairs=pairs)
 
 
 def _verdict(told: Sequence[SubmissionStatus]) -> str:
@@ -130,17 +131,17 @@ def _parts(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionSt
 def _changes(known: Sequence[tuple[Submission, SubmissionStatus]], *, several: bool) -> str:
     """Return a table of the largest changes or, without changes, the detectable change."""
     compared = [(submission, pair, one) for submission, told in known for pair in told.pairs for one in pair.compared]
-    changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in CHANGED]
+    changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in NOTABLE]
     if not compared:
         return ""
     if not changed:
         seen = seen_at_best([one.result for _, _, one in compared])
         return seen or "There are too few boots to compute the smallest detectable change."
-    changed.sort(key=lambda item: -abs(item[2].result.effect.interval.percent if item[2].result.effect else 0))
+    changed.sort(key=lambda item: (item[2].verdict is not Verdict.FAILED, -_size(item[2])))
     rows = [
         [
             code(one.test), *([code(_knobs(submission))] if several else []), code(pair.b.name),
-            difference_words(one.result), f"{one.verdict}{doubt_words(one.lean)}",
+            difference_words(one.result), cell_words(one),
         ]
         for submission, pair, one in changed[:MOST_ROWS]
     ]  # fmt: skip
@@ -151,6 +152,10 @@ def _changes(known: Sequence[tuple[Submission, SubmissionStatus]], *, several: b
         DOUBT if any(one.lean is not None for _, _, one in changed[:MOST_ROWS]) else "",
     ]
     return "\n\n".join([table(head, rows), *filter(None, notes)])
+
+
+def _size(one: TestComparison) -> float:
+    return abs(one.change.percent) if one.change else 0.0
 
 
 def _links(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> str:

@@ -29,7 +29,11 @@ _MEASURES = {
     "TCP Connect/Close": "tcp.cc", "TCP_CC": "tcp.cc",
 }  # fmt: skip
 _TRANSACTIONS = frozenset({"tcp.rr", "udp.rr", "tcp.crr", "tcp.cc"})
+ROUNDED_SECONDS = 0.01
+"""How far a printed time may be from the real one."""
 _FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
+_READ = frozenset(HEADINGS.values())
+"""Columns that are read; netperf 2.7.0 itself repeats others in `-o all`."""
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
 _ASIDE = re.compile(
@@ -145,7 +149,8 @@ class _Reader:
         """A row of -o: headings first, then the values of each call."""
         names = [HEADINGS.get(cell.strip(), cell.strip()) for cell in cells]
         if "THROUGHPUT" in names:
-            if len(set(names)) < len(names):
+            read = [name for name in names if name in _READ]
+            if len(set(read)) < len(read):
                 raise ToolError("a heading occurs twice")
             self.columns = names
             return None
@@ -161,11 +166,25 @@ class _Reader:
             return None
         if not cells:
             return None
+        self._check_transactions(cells)
         sample, sent, self.sent = self._chosen(cells), self.sent, {}
         if not sent:
             return sample
         rate = number(sent[SENT], "Throughput") * netperf.bits(sent["THROUGHPUT_UNITS"])
         return replace(sample, values=(*sample.values, Value("throughput.sender", rate, "bits/s", "higher")))
+
+    def _check_transactions(self, cells: Mapping[str, str]) -> None:
+        """Refuse a rate of less than one transaction in the whole test: with -f netperf 2.7.0 prints bits per second in
+        the column “Trans. Rate per sec” of TCP_CRR. Raises ToolError.
+        """
+        if cells.get("THROUGHPUT_UNITS") != "Trans/s" or "ELAPSED_TIME" not in cells:
+            return
+        rate, seconds = number(cells["THROUGHPUT"], "THROUGHPUT"), number(cells["ELAPSED_TIME"], "ELAPSED_TIME")
+        if rate * (seconds + ROUNDED_SECONDS) < 1:
+            raise ToolError(
+                f"{rate:g} transactions/s in {seconds:g} s are less than one: with -f netperf prints bits in this "
+                "column, so leave out -f"
+            )
 
     def _test(self, kind: str) -> str:
         if not self.options.test and kind not in _MEASURES:

@@ -22,7 +22,7 @@ from perfweb.verdicts.comparisons import TestComparison, in_words
 from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.numbers import THIN_SPACE, duration
 from perfweb.verdicts.run_verdicts import Pair
-from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words, seen_at_best
+from perfweb.verdicts.wording import DOUBT, cell_words, difference_words, seen_at_best
 
 WIDTH = 72
 MOST_PLOTS = 3
@@ -146,7 +146,7 @@ def _table(tests: Sequence[TestComparison]) -> str:
     """Test, change with its interval, verdict; on two lines each if one would be too long."""
     if not tests:
         return "Nothing was measured."
-    rows = [(test.test, difference_words(test.result), f"{test.verdict}{doubt_words(test.lean)}") for test in tests]
+    rows = [(test.test, difference_words(test.result), cell_words(test)) for test in tests]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     if sum(widths) + 4 <= WIDTH:
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

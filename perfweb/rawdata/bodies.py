@@ -113,6 +113,12 @@ def run_members(selection: Selection, run: Run) -> Iterator[Member]:
         "margin": DEFAULT_MARGIN,
         "patches": list(run.artefacts.filter(kind=ArtefactKind.PATCH).values("name", "size", "sha256")),
         "tests": names.in_order(counted.tests),
+        "missing": [
+            {"variant": variant.name, "test": test, "reason": reason}
+            for variant in variants
+            for (key, test), reason in sorted(counted.missing.items())
+            if key == variant.pk
+        ],
         "run": run_head(run),
     }
     yield text_member("bundle.json", encoded(bundle).encode() + b"\n")

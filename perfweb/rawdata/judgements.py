@@ -34,8 +34,8 @@ VERDICT_COLUMNS = (
     Column("other", Kind.TEXT, "the side that is compared with it"),
     Column("unit", Kind.TEXT, "unit of means, medians, deviations and extremes"),
     Column("direction", Kind.TEXT, "the better direction: higher or lower"),
-    Column("verdict", Kind.TEXT, "faster, slower, equivalent, identical, or not enough data"),
-    Column("lack", Kind.TEXT, "the missing condition, if there is not enough data"),
+    Column("verdict", Kind.TEXT, "failed, slower, faster, not enough data, not judged, equivalent or identical"),
+    Column("lack", Kind.TEXT, "the missing condition, if there is not enough data, or no verdict"),
     Column("words", Kind.TEXT, "the verdict as pages have it"),
     Column("confidence", Kind.NUMBER, "in percent"),
     Column("margin", Kind.NUMBER, "of equivalence, in percent"),
@@ -56,6 +56,7 @@ VERDICT_COLUMNS = (
         Kind.NUMBER,
         "how much higher the sentinel stood with the boots of other, in percent; empty where that is no doubt",
     ),
+    Column("cautions", Kind.TEXT, "warnings that belong beside the verdict, with semicolons between them"),
 )
 """Columns of verdicts.*. Scripts read them by name: append new ones, never rename one."""
 
@@ -81,7 +82,7 @@ def _row(comparison: TestComparison) -> Row:
         str(result.direction),
         str(result.verdict),
         str(result.lack) if result.lack else None,
-        verdict_words(result).replace(THIN_SPACE, " "),
+        verdict_words(result, sides=(comparison.a, comparison.b)).replace(THIN_SPACE, " "),
         result.confidence,
         result.margin,
         *map(_finite, decided),
@@ -90,6 +91,7 @@ def _row(comparison: TestComparison) -> Row:
         *_summary(result.boots[0], result.a),
         *_summary(result.boots[1], result.b),
         comparison.lean,
+        "; ".join(comparison.cautions).replace(THIN_SPACE, " "),
     )
 
 

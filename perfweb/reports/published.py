@@ -14,7 +14,7 @@ import yaml
 from perfweb.reports.agreement import PublishedChange, agreement
 from perfweb.reports.contention import Contention, moved
 from perfweb.runs.judging import counted_samples
-from perfweb.runs.models import Run
+from perfweb.runs.models import Run, RunState
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.verdicts.comparisons import TestComparison, compare_variants
 
@@ -50,9 +50,11 @@ class Published:
 
 
 def beside(run: Run) -> Published | None:
-    """Compare the measured effects of a run's plan with the published ones; None if nothing was published about it."""
+    """Put the published effects of a run's plan beside its own, or None if nothing was published of it or the run is
+    not done.
+    """
     found = _figures().get(run.plan.name)
-    if found is None:
+    if found is None or run.state != RunState.DONE:
         return None
     variants = {variant.name: variant for variant in run.variants.all()}
     baseline = next((variant.name for variant in variants.values() if variant.baseline), "")

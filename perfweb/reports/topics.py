@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from perfweb.figures.plots import Figure, history_figure
-from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, short_names
+from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, comparable, short_names
+from perfweb.runs.catalogue import TESTS
 from perfweb.runs.judging import SampleSet, sample_sets
-from perfweb.runs.models import Direction, Run, Summary
+from perfweb.runs.models import Direction, Import, Run, Summary
 from perfweb.verdicts import names
 from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.results import NOISY_PERCENT
+
+IMPORTS = 100
+"""Imports whose tests are listed, the newest."""
 
 MOST_RUNS = 7
 """Runs of a test in a row: as many as fit a screen."""
@@ -65,6 +69,13 @@ class Topic:
     older: int | None
 
 
+def known_topics() -> dict[str, list[str]]:
+    """Return the tests of the catalogue and those of the newest imports by topic: one query."""
+    imported = Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS))
+    tests = imported.order_by().values_list("test", flat=True).distinct()
+    return names.by_topic(names.in_order([*TESTS, *tests]))
+
+
 def read_topic(tests: Sequence[str], before: int | None = None) -> Topic:
     """Read the newest runs of each of some tests, with a lower number than `before`: five queries at most."""
     newest = _newest_runs(tests, before)
@@ -90,7 +101,7 @@ def _newest_runs(tests: Sequence[str], before: int | None) -> dict[str, list[int
     """Return the newest runs of each test, and one more than are shown. Each test's runs are read from the end of its
     index.
     """
-    summaries = Summary.objects.filter(run__lt=before) if before else Summary.objects.all()
+    summaries = comparable(Summary.objects.filter(run__lt=before) if before else Summary.objects.all())
     newest = [
         summaries.filter(test=test).order_by("-run_id").values_list("test", "run_id").distinct()[: MOST_RUNS + 1]
         for test in tests

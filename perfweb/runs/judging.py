@@ -7,16 +7,19 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Avg, DurationField, F, Q
 
 from perfweb import stats
-from perfweb.runs.models import Direction, Measurement, Run, Sample, Variant
+from perfweb.runs.models import Boot, BootState, Direction, MeasurementState, Run, Sample, Variant
 from perfweb.stats.boots import boots_differ
-from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, compare_boots
+from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, compare_boots
 from perfweb.stats.seeds import compare_seeds
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
@@ -30,12 +33,26 @@ REMEMBERED = 10_000
 """Max number of cached verdicts: those of the runs in some lists, some ten megabytes."""
 
 
+class Missing(StrEnum):
+    """Why a test that was measured on a variant has no sample that counts."""
+
+    FAILED = "failed"
+    VOID = "void"
+
+
+JUDGED_MISSING: dict[Missing, tuple[Verdict, Lack]] = {
+    Missing.FAILED: (Verdict.FAILED, Lack.RESULT),
+    Missing.VOID: (Verdict.NOT_ENOUGH_DATA, Lack.VALIDITY),
+}
+"""The verdict of a comparison with a side that has no samples, and what is missing."""
+
+
 @dataclass(frozen=True)
 class SampleSet:
     """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each.
 
-    `boot_time` is the mean time of a boot with all its measurements, None if unknown. `seeds` are those of boots of the
-    simulated machine, by boot.
+    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known. `seeds`
+    are those of boots of the simulated machine, by boot. `missing` is why there are no samples, where that is known.
     """
 
     values: list[float]
@@ -44,6 +61,7 @@ class SampleSet:
     direction: str
     boot_time: timedelta | None = None
     seeds: Mapping[int, int] = field(default_factory=dict)
+    missing: Missing | None = None
 
     @property
     def by_boot(self) -> Boots:
@@ -75,29 +93,95 @@ def joined(sets: Sequence[SampleSet]) -> SampleSet:
     return replace(sets[0], values=values, boots=[boot for one in sets for boot in one.boots], seeds=seeds)
 
 
+TestOnVariant = tuple[int, str]
+"""A variant's key and a test."""
+
+
 @dataclass
 class CountedSamples:
-    """The counted samples of one run: its measured tests, and the samples by variant's key and test."""
+    """What enters the statistics of one run: the tests it measured, their samples by variant's key and test, and why
+    there are none where a test gave none that count.
+    """
 
     tests: set[str] = field(default_factory=set)
-    sets: dict[tuple[int, str], SampleSet] = field(default_factory=dict)
+    sets: dict[TestOnVariant, SampleSet] = field(default_factory=dict)
+    missing: Mapping[TestOnVariant, Missing] = field(default_factory=dict)
+
+    def side(self, variant: int, test: str) -> SampleSet:
+        """Return the samples of a test on a variant, an empty set with the reason where there are none."""
+        return self.sets.get((variant, test)) or without_samples(self.missing.get((variant, test)))
+
+
+def without_samples(missing: Missing | None) -> SampleSet:
+    """Return an empty set of samples."""
+    return replace(NO_SAMPLES, missing=missing)
 
 
 def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
-    """Read the counted samples of runs, by run number: two queries for any number of runs and samples."""
-    found = {number: CountedSamples(tests) for number, tests in measured_tests(run.pk for run in runs).items()}
+    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples."""
+    found = {number: CountedSamples(one.tests, {}, one.missing) for number, one in measured(r.pk for r in runs).items()}
     for run, variant, test, samples in sample_sets(Q(measurement__boot__run__in=found)):
         found[run].sets[variant, test] = samples
     return found
 
 
-def measured_tests(numbers: Iterable[int]) -> dict[int, set[str]]:
-    """Read the measured tests of runs, with failed ones, by run number: one query."""
-    found: dict[int, set[str]] = {number: set() for number in numbers}
-    measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
-    for run, test in measured.distinct():
-        found[run].add(test)
+@dataclass
+class Measured:
+    """Which tests a run has measured, well or not, and which of them have no result on a variant."""
+
+    tests: set[str] = field(default_factory=set)
+    missing: dict[TestOnVariant, Missing] = field(default_factory=dict)
+
+
+def measured(numbers: Iterable[int]) -> dict[int, Measured]:
+    """Read which tests runs have measured, by run number: one query."""
+    found = {number: Measured() for number in numbers}
+    of_boot = ("run_id", "variant_id", "sentinel", "topology", "state")
+    boots = Boot.objects.filter(run__in=found).order_by("run_id")
+    every = boots.values_list(*of_boot, "measurements__test", "measurements__state").distinct()
+    for run, rows in groupby(every, itemgetter(0)):
+        found[run] = _measured([row[1:] for row in rows])
     return found
+
+
+def missing_of(variants: Iterable[Variant]) -> dict[TestOnVariant, Missing]:
+    """Read which tests have no result on variants of whatever runs: one query."""
+    found = measured({variant.run_id for variant in variants}).values()
+    return {key: missing for one in found for key, missing in one.missing.items()}
+
+
+_BootRow = tuple[int, bool, str, str, str | None, str | None]
+"""Variant, whether it is the sentinel, topology, state, and of a measurement its test and state, if there is one."""
+
+
+def _measured(rows: Sequence[_BootRow]) -> Measured:
+    """A test has failed on a variant if it worked on no boot of it, unless all of its samples are void.
+
+    So has one that was measured on other variants only, because boots of this one did not come up.
+    """
+    states: dict[TestOnVariant, set[str]] = {}
+    boots: dict[tuple[int, str], set[str]] = {}
+    tests = {test for *_, test, _ in rows if test is not None}
+    for variant, sentinel, topology, state, test, outcome in rows:
+        if sentinel:
+            continue
+        boots.setdefault((variant, topology), set()).add(state)
+        if test is not None and outcome is not None:
+            states.setdefault((variant, test), set()).add(outcome)
+    for (variant, topology), of_boots in boots.items():
+        if of_boots & _BROKEN:
+            for test in tests:
+                if topology in test.split("/"):
+                    states.setdefault((variant, test), {MeasurementState.FAILED})
+    missing = {
+        key: Missing.VOID if found == {MeasurementState.VOID} else Missing.FAILED
+        for key, found in states.items()
+        if MeasurementState.OK not in found
+    }
+    return Measured(tests, missing)
+
+
+_BROKEN = {BootState.FAILED, BootState.CRASHED}
 
 
 def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
@@ -137,11 +221,23 @@ def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
 def judged(
     a: SampleSet, b: SampleSet, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
 ) -> Comparison:
-    """Compare the samples of `b` with those of `a`, as the only test; seed by seed if simulated."""
+    """Judge the samples of `b` against those of `a`, as if they were the only ones; seed by seed if simulated.
+
+    A test that failed on all boots of a side has failed, whatever the other side gave.
+    """
     direction, seeds = (a if a.values else b).direction, (a.by_seed, b.by_seed)
     if all(seeds):
         return _judged_by_seed(*seeds, direction, confidence, margin)
-    return _judged(a.by_boot, b.by_boot, direction, confidence, margin)
+    result = _judged(a.by_boot, b.by_boot, direction, confidence, margin)
+    if (missing := worst_missing(a.missing, b.missing)) is None:
+        return result
+    verdict, lack = JUDGED_MISSING[missing]
+    return replace(result, verdict=verdict, lack=lack)
+
+
+def worst_missing(*sides: Missing | None) -> Missing | None:
+    """Return why a comparison has no result, if one of its sides has none: a failure before void samples."""
+    return next((missing for missing in Missing if missing in sides), None)
 
 
 @lru_cache(maxsize=REMEMBERED)

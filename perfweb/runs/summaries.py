@@ -123,6 +123,7 @@ def _of_variant(
             maximum=numbers.maximum,
             boots_differ=differ(samples),
             verdict=str(result.verdict) if result else "",
+            lack=str(result.lack) if result and result.lack else "",
             change=change.percent if change else None,
             change_low=change.low if change else None,
             change_high=change.high if change else None,

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -33,17 +33,23 @@ class Direction(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The possible verdicts."""
+    """The possible verdicts, the worst result first: summaries count them in this order.
 
-    FASTER = "faster"
+    A test has failed if one side has no result because the test failed on all of its boots. Results of a run that is
+    not done are not judged: to look at them again and again until they please would find what is not there.
+    """
+
+    FAILED = "failed"
     SLOWER = "slower"
+    FASTER = "faster"
+    NOT_ENOUGH_DATA = "not enough data"
+    NOT_JUDGED = "not judged"
     EQUIVALENT = "equivalent"
     IDENTICAL = "identical"
-    NOT_ENOUGH_DATA = "not enough data"
 
 
 class Lack(StrEnum):
-    """The missing condition if there is not enough data."""
+    """The missing condition if there is no other verdict than failed, not judged or not enough data."""
 
     SAMPLES = "samples"
     BOOTS = "boots"
@@ -52,6 +58,9 @@ class Lack(StrEnum):
     PRECISION = "precision"
     SEEDS = "a seed in common"
     CERTAINTY = "certainty among many tests"
+    RESULT = "a boot on which the test worked"
+    VALIDITY = "a sample that is not void"
+    END = "the end of the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class Effect:
     `observations` is the number on each side at `level`. `detectable` is the change in percent that this many, with
     this noise, detect with a power of 80 %. `needed` is the number on each side that would decide about the margin with
     that power, or prove the observed change if that is larger; None if no number would.
+    `widened` returns `interval` at another coverage (between 0 and 1), None where there is no such interval.
     """
 
     level: Level
@@ -72,6 +82,7 @@ class Effect:
     equivalence: Change
     detectable: float
     needed: int | None
+    widened: Callable[[float], Change | None] = field(default=lambda _: None, compare=False, repr=False)
 
     @property
     def proven(self) -> bool:
@@ -164,16 +175,32 @@ def among(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
     The false discovery rate of the remaining faster or slower ones is at most 1 - confidence (Benjamini and Hochberg
     1995, "Controlling the false discovery rate", JRSS B 57). All comparisons have the same confidence.
+
+    A withdrawn one has the interval of this decision, which includes zero: with n tests, of which k stay proven, its
+    coverage is 1 - max(k, 1) / n (1 - confidence) (Benjamini and Yekutieli 2005, "False discovery rate-adjusted
+    multiple confidence intervals for selected parameters", JASA 100).
     """
-    adjusted = iter(benjamini_hochberg([found.effect.p for found in comparisons if found.effect]))
-    judged = []
-    for found in comparisons:
-        chance = next(adjusted) if found.effect else 0.0
-        if found.verdict in {Verdict.FASTER, Verdict.SLOWER} and chance > 1 - found.confidence / 100:
-            judged.append(replace(found, verdict=Verdict.NOT_ENOUGH_DATA, lack=Lack.CERTAINTY))
-        else:
-            judged.append(found)
-    return judged
+    known = [found for found in comparisons if found.effect]
+    chances = benjamini_hochberg([found.effect.p for found in known if found.effect])
+    stay = sum(chance <= _error(found) for found, chance in zip(known, chances, strict=True))
+    share = max(stay, 1) / max(len(known), 1)
+    adjusted = iter(chances)
+    return [
+        _withdrawn(found, share) if found.effect and next(adjusted) > _error(found) else found for found in comparisons
+    ]
+
+
+def _error(found: Comparison) -> float:
+    return 1 - found.confidence / 100
+
+
+def _withdrawn(found: Comparison, share: float) -> Comparison:
+    """The same comparison without its verdict, if that may be chance, and with the interval at a share of the error."""
+    if found.verdict not in {Verdict.FASTER, Verdict.SLOWER} or found.effect is None:
+        return found
+    wide = found.effect.widened(1 - share * _error(found))
+    effect = replace(found.effect, interval=wide) if wide else found.effect
+    return replace(found, verdict=Verdict.NOT_ENOUGH_DATA, lack=Lack.CERTAINTY, effect=effect)
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
@@ -232,6 +259,7 @@ def _effect(a: Boots, b: Boots, confidence: float, margin: float) -> Effect | No
         equivalence=equivalence,
         detectable=detectable(found.relative_deviation, *sizes, confidence),
         needed=needed_to_decide(max(margin, abs(interval.percent)), found.relative_deviation, confidence),
+        widened=partial(change, found),
     )
 
 

@@ -8,6 +8,7 @@ alone. Sides that agree seed by seed are identical, and a change is the mean of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -84,4 +85,5 @@ def _effect(pairs: Sequence[tuple[float, float]], coverage: float, margin: float
         equivalence=paired_change(pairs, 2 * coverage - 1),
         detectable=detectable_change(pairs, coverage),
         needed=pairs_needed(pairs, max(margin, abs(interval.percent)), coverage),
+        widened=partial(paired_change, pairs),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import MOST_BOOTS, PlanError, SizeError, read_plan
+from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import Submission
 from perfweb.submissions.plans import machine_seconds, with_boots
 from perfweb.verdicts.doubts import run_pairs
@@ -28,7 +29,8 @@ def more(submission: Submission, run: Run | None) -> More | None:
     if run is None or run.state != RunState.DONE:
         return None
     pairs = run_pairs(run, counted_samples([run])[run.pk])
-    results = [test.result for pair in pairs for test in pair.compared if test.result.lack is not None]
+    open_tests = [test for pair in pairs for test in pair.compared if test.verdict is Verdict.NOT_ENOUGH_DATA]
+    results = [test.result for test in open_tests]
     needed = [min(one.boots) + one.more_boots for one in results if one.more_boots is not None]
     if not needed:
         return None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from perfweb.tracking import states
-from perfweb.tracking.models import Alert, AlertState, Shift, TrackedBranch, TrackedCommit
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch, TrackedCommit
+from perfweb.tracking.standings import Standing, standings
 
 SHORTEST_HASH = 6
 
@@ -18,20 +19,9 @@ class PeriodError(ValueError):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The change of a test on a variant in percent, by that many change points."""
-
-    variant: str
-    test: str
-    percent: float
-    better: bool
-    changes: int
-
-
-@dataclass(frozen=True)
 class Period:
-    """The summary of a period, after the commit `first` up to `last`: numbers of commits and of measured ones, the
-    tests whose level moved, the worst first, and the alerts.
+    """What came after the commit `first`, up to `last`: how many commits, how many of them measured, the tests that
+    changed or are not judged, the worst first, and the alerts.
     """
 
     branch: TrackedBranch
@@ -44,10 +34,7 @@ class Period:
 
 
 def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) -> Period:
-    """Summarise the commits after one and up to another: five queries. Raises PeriodError.
-
-    Levels are those of the latest analysis; consecutive changes of a test are multiplied.
-    """
+    """Sum up what is known of the commits after one and up to another: eleven queries.  Raises PeriodError."""
     low, high = first.position or 0, last.position or 0
     if first == last:
         raise PeriodError(f"Both ends are {first.short}: nothing of {branch} lies between.")
@@ -64,7 +51,7 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
         last,
         inside.count(),
         inside.filter(runs__isnull=False).distinct().count(),
-        _standings(branch, low, high),
+        standings(branch, low, high),
         list(told),
     )
 
@@ -102,22 +89,3 @@ def find(branch: TrackedBranch, word: str, otherwise: str) -> TrackedCommit:
         f"{branch} has {problem} “{word[:50]}”: write its number on the branch, or {SHORTEST_HASH} letters of its hash "
         "or more."
     )
-
-
-def _standings(branch: TrackedBranch, low: int, high: int) -> list[Standing]:
-    latest = branch.analyses.order_by("-version").values("pk")[:1]
-    shifts = Shift.objects.filter(analysis__in=latest, place__position__gt=low, place__position__lte=high)
-    moved: dict[tuple[str, str], list[Shift]] = {}
-    for shift in shifts:
-        moved.setdefault((shift.variant, shift.test), []).append(shift)
-    found = [_standing(variant, test, rows) for (variant, test), rows in moved.items()]
-    return sorted(found, key=lambda row: (row.better, -abs(row.percent), row.test, row.variant))
-
-
-def _standing(variant: str, test: str, shifts: list[Shift]) -> Standing:
-    factor = 1.0
-    for shift in shifts:
-        factor *= 1 + shift.percent / 100
-    rise_is_better = (shifts[0].percent > 0) == shifts[0].better
-    percent = 100 * (factor - 1)
-    return Standing(variant, test, percent, (percent > 0) == rise_is_better, len(shifts))

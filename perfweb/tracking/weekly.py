@@ -14,6 +14,9 @@ from perfweb.outbox.services import post
 from perfweb.tracking import periods
 from perfweb.tracking.alerts.notifications import MAIL
 from perfweb.tracking.models import Alert, TrackedBranch
+from perfweb.tracking.standings import Standing
+from perfweb.verdicts.numbers import THIN_SPACE
+from perfweb.verdicts.wording import change_words
 
 WEEK = timedelta(days=7)
 REPORT = faults.Task("weekly report", "it is tried again for a day; read the messenger's log")
@@ -69,18 +72,20 @@ def _happened(period: periods.Period) -> list[str]:
     commits = f"{period.commits} commit{'s' if period.commits != 1 else ''}"
     parts = [f"{commits} after {period.first.short}, up to {period.last.short}; {period.measured} measured."]
     if period.standings:
-        rows = [
-            f"  {row.percent:+7.2f} %  {'better' if row.better else 'worse '}  {row.test} on {row.variant}"
-            for row in period.standings[:ROWS]
-        ]
+        rows = [f"  {row.test} on {row.variant}\n    {_moved(row)}" for row in period.standings[:ROWS]]
         more = len(period.standings) - ROWS
         rows += [f"  and {more} more"] if more > 0 else []
-        parts.append("Changes, by the series:\n" + "\n".join(rows))
+        parts.append("Changes, from confirmed alerts and change points:\n" + "\n".join(rows))
     else:
-        parts.append("No level moved.")
+        parts.append("No test changed.")
     if period.alerts:
         parts.append("Alerts of the week:\n" + _lines(period.alerts))
     return parts
+
+
+def _moved(row: Standing) -> str:
+    change = f"{change_words(row.change).replace(THIN_SPACE, ' ')}  " if row.change else ""
+    return f"{change}{'; '.join([row.words, *row.cautions])}"
 
 
 def _lines(alerts: list[Alert]) -> str:

@@ -13,9 +13,11 @@ from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, 
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
 from perfweb.stats.ministat import ministat
+from perfweb.stats.ratio import Change
+from perfweb.stats.student import MINIMUM_SAMPLES
 from perfweb.verdicts import names
 from perfweb.verdicts.numbers import Scale, scale_for
-from perfweb.verdicts.wording import verdict_words
+from perfweb.verdicts.wording import caution_words, lack_in_brief, verdict_words
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,32 @@ class TestComparison:
     boot_seconds: float
     """Seconds of a boot of each of the two variants, one after the other; 0 if unknown."""
     lean: float | None = None
-    """How much higher the run's sentinel was with the boots of `b` than with those of `a`, in percent, if that puts
-    the verdict in doubt.
-    """
+    """How much higher the run's sentinel stood with the boots of `b` than with those of `a`, in percent, where that
+    puts the verdict in doubt."""
+    others: tuple[str, ...] = ()
+    """What else differs between the sides, if they were measured in different runs: "other kernel"."""
 
     @property
     def verdict(self) -> Verdict:
         return self.result.verdict
 
     @property
+    def lack(self) -> Lack | None:
+        return self.result.lack
+
+    @property
+    def change(self) -> Change | None:
+        return self.result.effect.interval if self.result.effect else None
+
+    @property
     def words(self) -> str:
-        """The verdict; an undecided one with what would decide it."""
-        return verdict_words(self.result, self.boot_seconds)
+        """The verdict, and with one that decides nothing what it would take."""
+        return verdict_words(self.result, self.boot_seconds, (self.a, self.b))
+
+    @property
+    def cautions(self) -> list[str]:
+        """Warnings that belong beside the verdict."""
+        return caution_words(self)
 
     @property
     def scale(self) -> Scale:
@@ -59,8 +75,8 @@ class TestComparison:
 
     @property
     def has_ministat(self) -> bool:
-        """Whether both sides have as many samples as ministat needs."""
-        return self.result.lack is not Lack.SAMPLES
+        """Whether both sides have as many samples as ministat wants."""
+        return min(len(self.a_samples), len(self.b_samples)) >= MINIMUM_SAMPLES
 
     @property
     def ministat(self) -> str:
@@ -77,9 +93,7 @@ def compare_variants(
 ) -> list[TestComparison]:
     """Compare variant `b` with variant `a` of the same run in every measured test."""
     return together(
-        compare_sets(
-            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
-        )
+        compare_sets(test, (a.name, counted.side(a.pk, test)), (b.name, counted.side(b.pk, test)), confidence, margin)
         for test in names.in_order(counted.tests)
     )
 
@@ -115,19 +129,38 @@ class Judged(Protocol):
     @property
     def verdict(self) -> Verdict: ...
 
+    @property
+    def lack(self) -> Lack | None: ...
+
 
 def tally(tests: Iterable[Judged]) -> str:
-    """Return the number of tests with each verdict, in words: "5 faster, 1 equivalent"."""
-    counts = Counter(test.verdict for test in tests)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
+    """Return the number of tests with each verdict, the worst first, in words: "1 slower, 5 faster".
+
+    Verdicts that were taken back because there are many tests are counted beside the others without enough data.
+    """
+    found = list(tests)
+    counts = Counter(test.verdict for test in found)
+    chance = sum(test.lack is Lack.CERTAINTY for test in found)
+    of_these = "" if chance == counts[Verdict.NOT_ENOUGH_DATA] else f"{chance} of them: "
+    reason = f" ({of_these}{lack_in_brief(Lack.CERTAINTY)})" if chance else ""
+    words = [
+        f"{counts[verdict]} {verdict}{reason if verdict is Verdict.NOT_ENOUGH_DATA else ''}"
+        for verdict in Verdict
+        if counts[verdict]
+    ]
+    return ", ".join(words) or "nothing measured"
 
 
 _UNCHANGED = {
+    frozenset[Verdict](): "No result",
+    frozenset({Verdict.NOT_JUDGED}): "Not judged",
     frozenset({Verdict.IDENTICAL}): "Identical",
     frozenset({Verdict.EQUIVALENT}): "Equivalent",
     frozenset({Verdict.EQUIVALENT, Verdict.IDENTICAL}): "Equivalent",
 }
-"""The verdict of all tests if none is faster or slower, by the set of their verdicts."""
+"""A verdict of all tests where none has failed, is faster or slower, by the verdicts that there are."""
+
+_NOTABLE = (Verdict.FAILED, Verdict.SLOWER, Verdict.FASTER)
 
 
 def in_words(tests: Sequence[Judged]) -> str:
@@ -136,11 +169,7 @@ def in_words(tests: Sequence[Judged]) -> str:
     Simulated tests are marked.
     """
     kinds = {test.verdict for test in tests}
-    if Verdict.SLOWER in kinds:
-        first = "Slower and faster" if Verdict.FASTER in kinds else "Slower"
-    elif Verdict.FASTER in kinds:
-        first = "Faster"
-    else:
-        first = _UNCHANGED.get(frozenset(kinds), "No change was proven")
+    notable = [str(verdict) for verdict in _NOTABLE if verdict in kinds]
+    first = " and ".join(notable).capitalize() or _UNCHANGED.get(frozenset(kinds), "No change was proven")
     simulated = ", simulated" if any(is_simulated(test.test) for test in tests) else ""
     return f"{first}{simulated}: {tally(tests)}"

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from perfweb.runs.judging import CountedSamples, pairs
-from perfweb.runs.models import Run
-from perfweb.stats.comparison import DEFAULT_MARGIN
+from perfweb.runs.models import Run, RunState
+from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.verdicts.comparisons import TestComparison, compare_variants
+from perfweb.verdicts.environment import other_properties
 from perfweb.verdicts.run_verdicts import Pair, PairVerdicts
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
 from perfweb.verdicts.sides import Side, compare_sides
@@ -37,19 +38,35 @@ def run_pairs(
     plan has a sentinel. Needs `plan` and `variants`.
     """
     sentinel = read_sentinel(run, list(counted.tests))
+    done = run.state == RunState.DONE
     return [
-        Pair(a, b, _doubted_tests(compare_variants(a, b, counted, confidence, margin), sentinel))
+        Pair(a, b, _in_run(compare_variants(a, b, counted, confidence, margin), sentinel, done=done))
         for a, b in pairs(run.variants.all())
     ]
 
 
 def side_comparisons(sides: Sequence[Side], confidence: float, margin: float) -> SideComparisons:
-    """Compare the first side with each of the others; a sentinel is used if all sides belong to one run."""
-    results = [compare_sides(sides[0], other, confidence, margin) for other in sides[1:]]
+    """Compare the first side with each of the others; a sentinel is used if all are of one run: another run had
+    another time, and maybe another machine, kernel or build, which each verdict names.
+    """
+    base, results = sides[0], []
+    others = other_properties([side.variants for side in sides], [side.by_commit for side in sides])
+    for other, found in zip(sides[1:], others, strict=True):
+        compared = [replace(one, others=found) for one in compare_sides(base, other, confidence, margin)]
+        results.append(compared if base.is_done and other.is_done else not_judged(compared))
     runs = {variant.run_id for side in sides for variant in side.variants}
     tests = list(dict.fromkeys(found.test for result in results for found in result))
-    sentinel = read_sentinel(sides[0].variants[0].run, tests) if len(runs) == 1 else None
+    sentinel = read_sentinel(base.variants[0].run, tests) if len(runs) == 1 else None
     return SideComparisons([_doubted_tests(result, sentinel) for result in results], sentinel)
+
+
+def _in_run(compared: list[TestComparison], sentinel: Sentinel | None, *, done: bool) -> list[TestComparison]:
+    return _doubted_tests(compared, sentinel) if done else not_judged(compared)
+
+
+def not_judged(compared: Iterable[TestComparison]) -> list[TestComparison]:
+    """Return the same samples and intervals without a verdict: a run is judged once, when it is done."""
+    return [replace(one, result=replace(one.result, verdict=Verdict.NOT_JUDGED, lack=Lack.END)) for one in compared]
 
 
 def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:

@@ -63,6 +63,51 @@ def side_rows(variants: Sequence[Variant]) -> list[TableRow]:
     return [row for row in rows if row.differs]
 
 
+_MACHINE = ("cpu_model", "cpus")
+
+
+def other_properties(sides: Sequence[Sequence[Variant]], by_commit: Sequence[bool]) -> list[tuple[str, ...]]:
+    """Return what differs between the first side and each other one in words, where it may explain a difference:
+    testbed, machine, kernel and build: one query, none within one run.
+
+    Variants of one run differ in what its plan sets and in nothing else. So do builds of sides that are named by
+    commits. A property that is not known of one side is no difference, but hosts that are known of one side only are.
+    """
+    if len({variant.run_id for side in sides for variant in side}) == 1:
+        return [()] * (len(sides) - 1)
+    hosts: dict[int, dict[str, Any]] = {}
+    facts = HostFacts.objects.filter(run__in={variant.run_id for side in sides for variant in side})
+    for run, role, name, found in facts.values_list("run_id", "role", "name", "facts"):
+        hosts.setdefault(run, {})[role] = {**found, "name": name}
+    known = [[_compared(variant, hosts.get(variant.run_id, {})) for variant in side] for side in sides]
+    return [
+        tuple(
+            f"other {name}"
+            for name in ("testbed", "machine", "kernel", "build")
+            if not (name == "build" and by_commit[0] and by_commit[place])
+            and _values(known[0], name) != _values(known[place], name)
+        )
+        for place in range(1, len(sides))
+    ]
+
+
+def _values(side: Sequence[Mapping[str, str]], name: str) -> set[str]:
+    return {one[name] for one in side}
+
+
+def _compared(variant: Variant, hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What is known of where and what a variant ran; the simulated machine does not depend on the host."""
+    run, build = variant.run, variant.build
+    known = {} if run.testbed.simulated else hosts
+    roles = sorted(known)
+    return {
+        "testbed": run.testbed.name,
+        "machine": _plain([[role, *(known[role].get(fact) for fact in ("name", *_MACHINE))] for role in roles]),
+        "kernel": _plain([[role, known[role].get("kernel")] for role in roles]),
+        "build": _plain([build.revision, build.options]) if build else "",
+    }
+
+
 def _described(variant: Variant, hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     run, build = variant.run, variant.build
     return {
@@ -106,6 +151,15 @@ def fact_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Ta
     return [
         TableRow(f"{fact.replace('_', ' ')} of {', '.join(roles)}", [was, now]) for (fact, was, now), roles in ordered
     ]
+
+
+_PARTS = {"kernel": "the kernel changed", "cpu model": "the machine changed", "cpus": "the machine changed"}
+
+
+def change_in_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return what changed most between two environments in three words, given as facts by role."""
+    names = {row.name.partition(" of ")[0] for row in fact_changes(before, after)}
+    return next((words for fact, words in _PARTS.items() if fact in names), "the hosts changed")
 
 
 def _facts(run: Run) -> dict[str, Any]:

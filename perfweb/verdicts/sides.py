@@ -6,13 +6,22 @@ An address names a side as `RUN/VARIANT` (`12/direct`) or `REVISION/VARIANT` (`v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.db.models import Q, QuerySet
 
-from perfweb.runs.judging import SampleSet, joined, samples_of
-from perfweb.runs.models import Variant
+from perfweb.runs.judging import (
+    Missing,
+    SampleSet,
+    TestOnVariant,
+    joined,
+    missing_of,
+    samples_of,
+    without_samples,
+    worst_missing,
+)
+from perfweb.runs.models import RunState, Variant
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, compare_sets, together
 
@@ -35,6 +44,26 @@ class Side:
     label: str
     variants: list[Variant]
     sets: dict[str, SampleSet]
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+    """Why tests have no samples that count."""
+
+    @property
+    def tests(self) -> set[str]:
+        return self.sets.keys() | self.missing.keys()
+
+    @property
+    def by_commit(self) -> bool:
+        """Whether its address names the revision that was built, so that another build is what was wanted."""
+        return not self.address.partition("/")[0].isdigit()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of its runs are done, without which there is no verdict."""
+        return all(variant.run.state == RunState.DONE for variant in self.variants)
+
+    def of(self, test: str) -> SampleSet:
+        """Return the samples of a test, an empty set with the reason where there are none."""
+        return self.sets.get(test) or without_samples(self.missing.get(test))
 
     @property
     def simulated(self) -> bool:
@@ -62,8 +91,9 @@ def read_sides(addresses: Sequence[str]) -> list[Side]:
 
 
 def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
-    """Return sides given as address, label and variants, with their samples: one query."""
-    samples = samples_of([variant for _, _, variants in named for variant in variants])
+    """Return sides given as address, label and variants, with their samples: two queries."""
+    every = [variant for _, _, variants in named for variant in variants]
+    samples, missing = samples_of(every), missing_of(every)
     made = []
     for address, label, variants in named:
         keys = {variant.pk for variant in variants}
@@ -71,15 +101,27 @@ def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
         for (variant, test), found in samples.items():
             if variant in keys:
                 tests.setdefault(test, []).append(found)
-        made.append(Side(address, label, variants, {test: joined(some) for test, some in tests.items()}))
+        sets = {test: joined(some) for test, some in tests.items()}
+        made.append(Side(address, label, variants, sets, _reasons(missing, keys, sets)))
     return made
+
+
+def _reasons(
+    missing: Mapping[TestOnVariant, Missing], keys: Collection[int], sets: Collection[str]
+) -> dict[str, Missing]:
+    """Why tests have no samples on any of some variants."""
+    reasons: dict[str, list[Missing]] = {}
+    for (variant, test), reason in missing.items():
+        if variant in keys and test not in sets:
+            reasons.setdefault(test, []).append(reason)
+    return {test: found for test, some in reasons.items() if (found := worst_missing(*some))}
 
 
 def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> list[TestComparison]:
     """Compare `other` with `base` in every test that one of them has."""
     return together(
-        compare_sets(test, (base.label, base.sets.get(test)), (other.label, other.sets.get(test)), confidence, margin)
-        for test in names.in_order([*base.sets, *other.sets])
+        compare_sets(test, (base.label, base.of(test)), (other.label, other.of(test)), confidence, margin)
+        for test in names.in_order([*base.tests, *other.tests])
     )
 
 
@@ -109,7 +151,9 @@ def _variants(address: str) -> list[Variant]:
 
 
 def _named(variants: QuerySet[Variant], name: str) -> list[Variant]:
-    return list(variants.filter(name=name)[:MOST_RUNS])
+    """The variants of that name in the newest runs, in those that are done if there are any."""
+    found = variants.filter(name=name)
+    return list(found.filter(run__state=RunState.DONE)[:MOST_RUNS]) or list(found[:MOST_RUNS])
 
 
 def _missing(variants: QuerySet[Variant], place: str, name: str) -> list[Variant]:

@@ -12,7 +12,7 @@ from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.numbers import THIN_SPACE
-from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words
+from perfweb.verdicts.wording import DOUBT, cell_words, difference_words
 
 WIDTH = 132
 """Columns of a wide terminal, at which sentences are wrapped."""
@@ -61,7 +61,7 @@ def _row(comparison: TestComparison) -> tuple[str, ...]:
         *(scale.text(summary.mean if summary else None) for summary in (result.a, result.b)),
         scale.unit,
         difference_words(result),
-        str(result.verdict) + ("; boots differ" if comparison.boots_differ else "") + doubt_words(comparison.lean),
+        cell_words(comparison),
     )
     return tuple(cell.replace(THIN_SPACE, " ") for cell in cells)
 

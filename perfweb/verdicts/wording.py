@@ -4,11 +4,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
 from perfweb.stats.ratio import Change
 from perfweb.stats.student import MINIMUM_SAMPLES
 from perfweb.verdicts.numbers import NOTHING, duration, percent
+
+MARKS = {
+    Verdict.FAILED: "✗",
+    Verdict.SLOWER: "▼",
+    Verdict.FASTER: "▲",
+    Verdict.NOT_ENOUGH_DATA: "?",
+    Verdict.NOT_JUDGED: "…",
+    Verdict.EQUIVALENT: "=",
+    Verdict.IDENTICAL: "≡",
+}
+"""A mark before the words, so that a verdict is shown neither by colour nor by shape alone."""
+
+CHANGED = frozenset({Verdict.SLOWER, Verdict.FASTER})
+"""Verdicts that prove a change worth a number."""
+
+
+class Cautioned(Protocol):
+    """A verdict with what puts it in doubt."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def lack(self) -> Lack | None: ...
+
+    @property
+    def boots_differ(self) -> bool: ...
+
+    @property
+    def lean(self) -> float | None: ...
+
+    @property
+    def others(self) -> tuple[str, ...]: ...
+
+
+def caution_words(found: Cautioned) -> list[str]:
+    """Return the warnings that stand beside a verdict on every page and in every text, each a few words."""
+    boots = ["boots differ"] if found.boots_differ else []
+    drift = [] if found.lean is None else [f"sentinel {percent(found.lean, signed=True)}"]
+    return [*found.others, *boots, *drift]
+
+
+def brief_words(found: Cautioned) -> str:
+    """Return a verdict for a narrow cell, with the reason in two words where it decides nothing."""
+    reason = lack_in_brief(found.lack)
+    return f"{found.verdict} ({reason})" if reason else str(found.verdict)
+
+
+def cell_words(found: Cautioned) -> str:
+    """Return a verdict with its warnings, as a cell of a table in plain text."""
+    return "; ".join([brief_words(found), *caution_words(found)])
+
+
+def lack_in_brief(lack: Lack | None) -> str:
+    """Return the reason why there is no other verdict, in two words; nothing where more boots are all it takes."""
+    return _LACKS.get(lack, "") if lack else ""
+
+
+_LACKS = {
+    Lack.SAMPLES: "few samples",
+    Lack.BOOTS: "few boots",
+    Lack.BASELINE: "baseline near zero",
+    Lack.MODES: "two modes",
+    Lack.SEEDS: "other seeds",
+    Lack.CERTAINTY: "many tests",
+    Lack.VALIDITY: "all samples void",
+}
 
 
 def difference_words(result: Comparison) -> str:
@@ -27,10 +95,13 @@ def change_words(seen: Change | None) -> str:
     return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
 
 
-def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
+def verdict_words(
+    result: Comparison, boot_seconds: float | None = None, sides: tuple[str, str] = ("the base", "the other side")
+) -> str:
     """Return the verdict; if undecided, also what would decide.
 
-    `boot_seconds` is the time of a boot of each variant with its measurements, None if unknown.
+    `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
+    `sides` are the names of the base and of the other side.
     """
     if result.verdict is Verdict.IDENTICAL and result.effect:
         seeds = result.effect.observations[0]
@@ -39,7 +110,7 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
         certain = ", but not the same" if result.effect and result.effect.proven else ""
         return f"{result.verdict} within ±{result.margin:g} %{certain}"
     if result.lack is not None:
-        return f"{result.verdict} ({_lack_words(result, boot_seconds)})"
+        return f"{result.verdict} ({_lack_words(result, boot_seconds, sides)})"
     return str(result.verdict)
 
 
@@ -56,8 +127,10 @@ def evidence_words(result: Comparison) -> str:
     return f"{seen}, compared by {result.effect.level}; {shown}; {asked}"
 
 
-def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
-    """Describe what is missing and, if known, how much of it."""
+def _lack_words(result: Comparison, boot_seconds: float | None, sides: tuple[str, str]) -> str:
+    """Say what is missing and, where that is known, how much of it."""
+    empty = [side for side, summary in zip(sides, (result.a, result.b), strict=True) if summary is None]
+    where = " and of ".join(empty)
     samples = [summary.n if summary else 0 for summary in (result.a, result.b)]
     apart = max((modes.apart for modes in result.modes if modes), default=None)
     return {
@@ -66,7 +139,10 @@ def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
         Lack.BASELINE: _baseline_words(result),
         Lack.SEEDS: "the two sides have no seed in common: simulate them in one run",
         Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
-        Lack.CERTAINTY: "with this number of tests the change may be chance: repeat the run",
+        Lack.CERTAINTY: "many tests: with this number of tests the change may be chance, so repeat the run",
+        Lack.RESULT: f"on every boot of {where}: the page of the run has the reason",
+        Lack.VALIDITY: f"every sample of {where} is void: the page of the run has the reason",
+        Lack.END: "only a run that is done has verdicts",
         Lack.PRECISION: _precision_words(result, boot_seconds),
     }[result.lack or Lack.PRECISION]
 
@@ -103,12 +179,7 @@ DOUBT = (
     "The percentage of a sentinel beside a verdict is its change between the boots of the base and of that side. "
     "Drift may explain at least half of the change, or half of the margin."
 )
-"""The explanation of doubt_words(), once below verdicts that have some."""
-
-
-def doubt_words(lean: float | None) -> str:
-    """Return the lean of a sentinel to one side, beside a verdict that it puts in doubt, or an empty text."""
-    return "" if lean is None else f"; sentinel {percent(lean, signed=True)}"
+"""What the warning about a sentinel means, once below verdicts that have some."""
 
 
 def css_name(verdict: Verdict) -> str:

@@ -14,6 +14,7 @@ idempotent: starting a running service or stopping a stopped one is no error.
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
 import pwd
 import secrets
@@ -38,6 +39,8 @@ DATABASE = "perfweb"
 ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
 START_SECONDS = 120.0
+ANSWER_SECONDS = 30.0
+LAST_PORT = 65535
 DATABASES = ("postgresql", "redis")
 GRACE_SECONDS = {
     "postgresql": 10,
@@ -283,17 +286,28 @@ def start_redis(layout: Layout) -> None:
     _start(layout, "redis", [*_as_user("redis", layout.redis_data), *server], ready)
 
 
+def wanted_port() -> int:
+    """Return the port of PERFWEB_PORT. Raises ServiceError for what is no port."""
+    text = os.environ.get("PERFWEB_PORT") or "8000"
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LAST_PORT):
+        raise ServiceError(f"PERFWEB_PORT is {text!r}: write a port from 1 to {LAST_PORT}, such as 8000")
+    return int(text)
+
+
 def free_port(first: int) -> int:
-    """Returns the first port from `first` on that is free at 127.0.0.1."""
-    for port in range(first, first + 100):
+    """Return the first port from `first` on at which no process listens at 127.0.0.1. Raises ServiceError."""
+    last = min(first + 99, LAST_PORT)
+    for port in range(first, last + 1):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
+            except PermissionError:
+                raise ServiceError(f"only root can listen at port {port}: give another one with PERFWEB_PORT") from None
             except OSError:
                 continue
             return port
-    raise ServiceError(f"the ports {first} to {first + 99} are all taken: give another one with PERFWEB_PORT")
+    raise ServiceError(f"the ports {first} to {last} are all taken: give another one with PERFWEB_PORT")
 
 
 def listens(pid: int, port: int) -> bool:
@@ -312,20 +326,32 @@ def listens(pid: int, port: int) -> bool:
     return not sockets.isdisjoint(found)
 
 
+def answers(port: int) -> bool:
+    """Return whether the site answers with its first page; a server can listen before it can do that."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
 def start_web(layout: Layout) -> None:
     """Starts the web server and writes its address into `run/url`."""
     address = layout.run / "url"
     if processes.running(layout.pid_file("web")) and address.exists():
         port = int(address.read_text(encoding="ascii").strip().rstrip("/").rpartition(":")[2])
     else:
-        wanted = int(os.environ.get("PERFWEB_PORT", "8000"))
+        wanted = wanted_port()
         port = free_port(wanted)
         if port != wanted:
             print(f"port {wanted} is taken, the web server listens on {port}")
     # Before the server starts, because its settings need it.
     address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
     argv = [sys.executable, "-m", "perfweb.server", "--host", "127.0.0.1", "--port", str(port)]
-    _start(layout, "web", argv, lambda pid: listens(pid, port), cwd=ROOT)
+    _start(layout, "web", argv, lambda pid: listens(pid, port) and answers(port), cwd=ROOT)
 
 
 def _worker(*options: str) -> list[str]:

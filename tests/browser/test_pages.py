@@ -87,7 +87,7 @@ def test_everything_is_there_without_javascript(
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(address(live_server, finished_run, name))
-        expect(page.get_by_text("not enough data").locator("visible=true").first).to_be_visible()
+        expect(page.get_by_text("failed").locator("visible=true").first).to_be_visible()
         if name != "list":
             expect(page.get_by_text("tcp.stream/host-router-host/ipv4").first).to_be_visible()
             expect(page.get_by_role("cell", name="14.025").first).to_be_visible()

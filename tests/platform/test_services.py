@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,6 +160,37 @@ def test_a_taken_port_leads_to_the_next_one() -> None:
         taken.listen()
         port: int = taken.getsockname()[1]
         assert port < supervisor.free_port(port) < port + 100
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "\uff18\uff10", "8000 "])
+def test_what_is_no_port_is_refused_with_an_example(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], port: str
+) -> None:
+    monkeypatch.setenv("PERFWEB_PORT", port)
+    assert supervisor.main(["--var", str(tmp_path / "var"), "start", "web"]) == 1
+    assert f"services: PERFWEB_PORT is {port!r}: write a port from 1 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("200 OK", True), ("503 Service Unavailable", False), ("400 Bad Request", False), ("", False)],
+)
+def test_a_site_is_served_when_its_first_page_is(answer: str, expected: bool) -> None:
+    """A server that listens, and refuses or does not know the request, is not serving yet."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+
+        def respond() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(f"HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n".encode() if answer else b"")
+
+        thread = threading.Thread(target=respond)
+        thread.start()
+        assert supervisor.answers(listening.getsockname()[1]) is expected
+        thread.join()
 
 
 def test_an_unknown_service_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -222,6 +222,7 @@ class TestVerdict(TypedDict):
     boots_differ: bool
     more_boots: int | None
     lean: float | None
+    cautions: list[str]
 
 
 class Comparison(TypedDict):
@@ -290,6 +291,7 @@ class LevelChange(TypedDict):
     percent: float | None
     low: float | None
     high: float | None
+    cautions: list[str]
 
 
 class TimelineOut(TypedDict):

@@ -27,10 +27,10 @@ ARCHIVE = "raw.tar"
 
 
 EPILOG = """\
-exit status: 0 success, and for compare and watch no test is slower; 1 a test is slower; 2 wrong usage, or the
-server has no such object; 3 (with --decided) a test has not enough data; 4 the server gives no usable answer; 5 the
-run failed, was cancelled or was interrupted. Commands that change something need a token of an account: perfctl
-login."""
+exit status: 0 success, and for compare and watch no test is slower or has failed; 1 a test is slower or has failed; 2
+wrong usage, or the server has no such object; 3 (with --decided) a test has not enough data, or the run is not done;
+4 the server gives no usable answer; 5 the run failed, was cancelled or was interrupted. Commands that change
+something need a token of an account: perfctl login."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -232,10 +232,10 @@ def _print_verdicts(server: Server, compared: list[Comparison], options: argpars
 def verdict_status(compared: list[Comparison], *, decided: bool) -> Status:
     """Return the exit status of comparisons; `decided` requires enough data for every test."""
     found = {verdict for comparison in compared for verdict, count in comparison["verdicts"].items() if count}
-    if "slower" in found:
+    if found & {"slower", "failed"}:
         return Status.SLOWER
     measured = all(comparison["tests"] for comparison in compared) and compared
-    if decided and ("not enough data" in found or not measured):
+    if decided and (found & {"not enough data", "not judged"} or not measured):
         return Status.NOT_ENOUGH_DATA
     return Status.FINE
 
@@ -330,7 +330,8 @@ def _level_line(level: LevelChange) -> str:
     size = (
         "" if level["percent"] is None else f", {level['percent']:+.2f} % ({level['low']:+.2f} to {level['high']:+.2f})"
     )
-    return f"{level['verdict']} after {since}, with {until} or before: {level['series']}{size}"
+    cautions = "".join(f"; {caution}" for caution in level.get("cautions", []))
+    return f"{level['verdict']} after {since}, with {until} or before: {level['series']}{size}{cautions}"
 
 
 def _points(series: list[Series], unit: str, by: str) -> str:

@@ -14,13 +14,14 @@ from perfweb.runs.judging import CountedSamples, SampleSet, pairs
 from perfweb.runs.models import Variant
 from perfweb.stats.samples import Metric
 from perfweb.verdicts.comparisons import compare_variants
+from perfweb.verdicts.doubts import not_judged
 from perfweb.verdicts.run_verdicts import Pair
 
 DIGITS = 12
 """Digits that have to agree: another version of a library may sum in another order, which changes the last ones."""
 
-OF_THE_RUN = {"lean"}
-"""Columns that need more than the counted samples: their times, and the samples of the sentinel."""
+OF_THE_RUN = {"lean", "cautions"}
+"""Columns that need more than the samples that count: when they were taken, and those of the sentinel."""
 
 _KEY = ("test", "base", "other")
 
@@ -34,13 +35,14 @@ def analyse(bundle: Bundle) -> list[Pair]:
         Variant(pk=place, name=variant.name, baseline=variant.baseline, position=place)
         for place, variant in enumerate(bundle.variants)
     ]
-    counted = CountedSamples(
-        set(bundle.tests), dict(_sets(bundle.metrics, {found.name: found.pk for found in variants}))
-    )
+    keys = {found.name: found.pk for found in variants}
+    missing = {(keys[variant], test): reason for variant, test, reason in bundle.missing if variant in keys}
+    counted = CountedSamples(set(bundle.tests), dict(_sets(bundle.metrics, keys)), missing)
     try:
-        return [
-            Pair(a, b, compare_variants(a, b, counted, bundle.confidence, bundle.margin)) for a, b in pairs(variants)
+        compared = [
+            (a, b, compare_variants(a, b, counted, bundle.confidence, bundle.margin)) for a, b in pairs(variants)
         ]
+        return [Pair(a, b, found if bundle.done else not_judged(found)) for a, b, found in compared]
     except (ValueError, ArithmeticError) as error:
         raise BundleError(f"samples.csv: its samples cannot be analysed: {error}") from None
 

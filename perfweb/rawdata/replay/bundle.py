@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -15,6 +15,8 @@ from perfweb.jsontext import JsonError, read_json
 from perfweb.rawdata.archives import MANIFEST
 from perfweb.rawdata.bodies import BUNDLE_FORMAT
 from perfweb.rawdata.replay.tarwalk import BundleError, Found, walk
+from perfweb.runs.judging import Missing
+from perfweb.runs.models import RunState
 from perfweb.stats.comparison import checked_margin
 from perfweb.stats.samples import Metric, parse_samples
 from perfweb.stats.student import checked_confidence
@@ -50,7 +52,8 @@ class BundledVariant:
 class Bundle:
     """A bundle whose members all have the listed hashes.
 
-    `tests` are the measured ones, `metrics` their counted samples, and `verdicts` the rows of the table of verdicts.
+    `tests` are the measured ones, and `metrics` their counted samples. `missing` has variant, test and reason of those
+    without counted samples. `verdicts` are the rows of the table of verdicts. `done` is whether the run is done.
     `confidence` and `margin` are those of the stored verdicts, in percent. `plan` may be an invalid plan.
     """
 
@@ -63,6 +66,8 @@ class Bundle:
     patches: int
     variants: tuple[BundledVariant, ...]
     tests: tuple[str, ...]
+    missing: tuple[tuple[str, str, Missing], ...]
+    done: bool
     plan: str
     metrics: list[Metric]
     verdicts: list[dict[str, Any]]
@@ -92,6 +97,8 @@ def read_bundle(path: Path) -> Bundle:
         patches=len(read.list("patches", 1000)),
         variants=_variants(run),
         tests=tuple(read.checked_word(test, "tests") for test in read.list("tests", MOST_TESTS)),
+        missing=tuple(_missing(read)),
+        done="missing" not in head or run.word("state") == RunState.DONE,  # older versions judged all runs
         plan=_text(found, "plan.yaml"),
         metrics=_metrics(found),
         verdicts=_verdicts(found),
@@ -111,6 +118,16 @@ def _variants(run: _Reader) -> tuple[BundledVariant, ...]:
     if not variants:
         run.reject("has no variant")
     return tuple(variants)
+
+
+def _missing(read: _Reader) -> Iterator[tuple[str, str, Missing]]:
+    """Tests without a sample that counts; bundles of older versions do not list them."""
+    for item in read.list("missing", MOST_TESTS * MOST_VARIANTS) if "missing" in read.values else []:
+        one = _Reader(read.where, item)
+        reason = one.word("reason")
+        if reason not in set(Missing):
+            read.reject(f"has an unknown reason why a test is missing: {reason!r}")
+        yield one.word("variant"), one.word("test"), Missing(reason)
 
 
 def _check_sums(found: Mapping[str, Found]) -> None:

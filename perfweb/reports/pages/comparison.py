@@ -69,8 +69,8 @@ class TestSection:
 
     @property
     def has_ministat(self) -> bool:
-        """Whether all sides with samples have as many as ministat needs."""
-        return min(map(len, self.sets.values())) >= MINIMUM_SAMPLES
+        """Whether all sides that have any have as many samples as ministat wants."""
+        return min(map(len, self.sets.values()), default=0) >= MINIMUM_SAMPLES
 
     @property
     def ministat(self) -> str:
@@ -147,6 +147,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "counters": counter_rows(told),
         "locks": lock_tables(told),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
+        "elsewhere": list(dict.fromkeys(words for comparison in everything for words in comparison.others)),
         "any_doubted": any(comparison.lean is not None for comparison in everything),
         "sentinel": found.sentinel,
         "intervals": intervals if intervals.figure["data"] else None,
@@ -186,11 +187,11 @@ def _section(
 ) -> TestSection:
     everyone = values_by_side(compared, test)
     sets = {label: values for label, values in everyone.items() if values}
-    unit = next(side.sets[test].unit for side in compared if test in side.sets)
+    unit = next((side.sets[test].unit for side in compared if test in side.sets), "")
     means = [abs(sum(values) / len(values)) for values in sets.values()]
-    scale = scale_for(unit, max(means))
+    scale = scale_for(unit, max(means, default=0.0))
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
-    graphs = _graphs(test, everyone, scale, latencies, durations) if drawn else []
+    graphs = _graphs(test, everyone, scale, latencies, durations) if drawn and sets else []
     numbers = _numbers(found, compared, sets)
     return TestSection(test, found, scale, numbers, files, graphs, latencies, durations, confidence)
 

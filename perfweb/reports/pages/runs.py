@@ -23,7 +23,8 @@ from perfweb.reports.calibrations import trust_of
 from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.tags import tag_of_database, tag_of_page
-from perfweb.runs.judging import measured_tests
+from perfweb.reports.topics import known_topics
+from perfweb.runs.judging import Measured, measured
 from perfweb.runs.judging import pairs as pairs_of
 from perfweb.runs.models import Artefact, ArtefactKind, Measurement, MeasurementState, Run
 from perfweb.runs.summaries import summaries_of
@@ -77,10 +78,10 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
     A large number of tests is shown in brief.
     """
     run = find_run(number)
-    tests = names.in_order(measured_tests([run.pk])[run.pk])
-    chosen = _chosen(request, tests)
+    found = measured([run.pk])[run.pk]
+    chosen = _chosen(request, names.in_order(found.tests))
     brief = len(chosen.tests) > 1 and len(chosen.tests) * run.variants.count() > MOST_CELLS
-    return (_in_brief if brief else _in_full)(request, run, tests, chosen)
+    return (_in_brief if brief else _in_full)(request, run, found, chosen)
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ def _chosen(request: HttpRequest, tests: list[str]) -> Chosen:
     return Chosen(topics[topic] if topic else tests, topic)
 
 
-def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
-    """Every selected test with its samples, or the graphs alone if the address selects these."""
+def _in_full(request: HttpRequest, run: Run, found: Measured, chosen: Chosen) -> HttpResponse:
+    """Every chosen test with its samples: the graphs alone if the address selects these."""
     results = run_results(run, chosen.tests)
     topics = _topics(results, alone=bool(text_in(request, "graph")))
     drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
@@ -118,7 +119,7 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     ]
     if answer := selected_graphs(request, graphs):
         return answer
-    pairs = doubted(verdicts_of_run(results.variants, summaries_of([run])[run.pk], tests), sentinel)
+    pairs = doubted(verdicts_of_run(run, results.variants, summaries_of([run])[run.pk], found), sentinel)
     context = {
         **_frame(run, results, pairs, sentinel),
         "failures": len(results.failures),
@@ -127,7 +128,7 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
         "sentinel_graphs": watched,
         "verdicts_in_cells": len(pairs) > MOST_VERDICTS,
         "chosen": chosen,
-        "known_topics": list(names.by_topic(tests)),
+        "known_topics": list(names.by_topic(names.in_order(found.tests))),
         "topics": topics,
         "ladders": scaled,
         "tests": drawn,
@@ -135,10 +136,8 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     return respond(request, "reports/run.html", context, graphs)
 
 
-def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
-    """Means and verdicts of the selected tests, read from the summaries. The samples of a topic are drawn on its
-    page.
-    """
+def _in_brief(request: HttpRequest, run: Run, found: Measured, chosen: Chosen) -> HttpResponse:
+    """Means and verdicts of the chosen tests, read from the summaries. The samples of a topic are drawn on its page."""
     results = run_results(run, chosen.tests, samples_only=True) if chosen.topic else run_frame(run)
     topics = _topics(results, alone=True)
     graphs = [graph for _, graph in topics]
@@ -146,9 +145,9 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
         return answer
     kept = summaries_of([run])[run.pk]
     sentinel = read_sentinel(run, chosen.tests)
-    pairs = doubted(verdicts_of_run(results.variants, kept, tests), sentinel)
+    pairs = doubted(verdicts_of_run(run, results.variants, kept, found), sentinel)
     failures, voids = _not_good(run)
-    by_topic = names.by_topic(tests)
+    by_topic = names.by_topic(names.in_order(found.tests))
     context = {
         **_frame(run, results, pairs, sentinel),
         "failures": failures.total(),
@@ -189,7 +188,7 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentine
         "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
         "trust": trust_of(run, [said.test for pair in pairs for said in pair.tests]) if pairs else None,
         "published": beside(run),
-        "all_topics": names.by_topic(),
+        "all_topics": known_topics(),
         "tunables": tunable_rows(results),
         "hosts": hosts,
         "host_facts": host_facts,

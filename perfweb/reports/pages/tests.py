@@ -19,6 +19,7 @@ from perfweb.figures.timelines import (
     RangeError,
     Timeline,
     Window,
+    comparable,
     read_timeline,
     read_window,
     short_names,
@@ -26,6 +27,7 @@ from perfweb.figures.timelines import (
 )
 from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
 from perfweb.reports.tags import tag_of_database
+from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Import, Summary
 from perfweb.stats.changepoint import SHORTEST
@@ -33,7 +35,6 @@ from perfweb.verdicts import names
 
 NEWEST = (50, 200, 1000)
 LISTED = 25
-IMPORTS = 100
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
     newest summary of each: one query.
     """
-    newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
+    newest = [comparable(Summary.objects.filter(test=test)).order_by("-run_id")[:1] for test in TESTS]
     imported = (
         Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by("test", "-run_id").distinct("test")
     )
@@ -95,8 +96,7 @@ def selected_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline
     window, wanted = selected_window(request), selected_series(request, test)
     found = read_timeline(test, window, wanted)
     by_default = not text_in(request, "by")
-    if found and by_default and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
-        # Order by runs if everything was built from one commit, or the times of most commits are unknown.
+    if found and by_default and len(found.places) == 1:  # everything was built from one commit: follow the runs
         found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
     return window, found
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import condition, require_safe
 from perfweb.figures.graphs import Graph, respond
 from perfweb.parameters import number_in
 from perfweb.reports.tags import tag_of_database
-from perfweb.reports.topics import read_topic
+from perfweb.reports.topics import known_topics, read_topic
 from perfweb.verdicts import names
 
 
@@ -18,8 +18,8 @@ from perfweb.verdicts import names
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_database)
 def topic(request: HttpRequest, name: str) -> HttpResponse:
-    """Show all tests of a topic over the newest runs; `?before=` shows those with a lower number."""
-    known = names.by_topic()
+    """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
+    known = known_topics()
     if name not in known:
         raise Http404(f"There is no topic “{name}”. There are: {', '.join(known)}.")
     before = number_in(request, "before")

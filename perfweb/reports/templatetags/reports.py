@@ -10,7 +10,7 @@ from typing import Protocol
 from django import template
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.figures import plots, svg
@@ -20,6 +20,7 @@ from perfweb.reports.overview import BriefCell
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
 from perfweb.verdicts import names, numbers, wording
+from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.results import NOISY_PERCENT
 from perfweb.verdicts.run_verdicts import TestVerdict
 
@@ -47,16 +48,8 @@ register.filter("topic_of", names.topic)
 register.filter("change_words", wording.change_words)
 register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
+register.filter("brief_words", wording.brief_words)
 register.filter("duration", numbers.duration)
-
-# A mark before the words, so that a verdict is not shown by colour or shape alone.
-_MARKS = {
-    Verdict.FASTER: "▲",
-    Verdict.SLOWER: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.IDENTICAL: "≡",
-    Verdict.NOT_ENOUGH_DATA: "?",
-}
 
 
 @register.filter
@@ -118,7 +111,7 @@ def _number(value: object) -> float | None:
 @register.filter
 def mark(result: Comparison | Shift | TestVerdict) -> str:
     """Return the mark of a verdict."""
-    return _MARKS[result.verdict]
+    return wording.MARKS[result.verdict]
 
 
 @register.filter
@@ -131,12 +124,9 @@ def deviation(found: HasDeviation) -> SafeString:
 
 
 @register.filter
-def doubt(lean: float | None) -> SafeString:
-    """Write the lean of a sentinel to one side, beside a verdict that it puts in doubt."""
-    if lean is None:
-        return mark_safe("")
-    said = numbers.percent(lean, signed=True)
-    return mark_safe(f' <small class="warn">⚠ sentinel {said}</small>')  # noqa: S308 (made of a number)
+def cautions(found: TestComparison | TestVerdict | Shift) -> SafeString:
+    """Write the warnings that belong beside a verdict."""
+    return format_html_join("", ' <small class="warn">⚠ {}</small>', ((words,) for words in found.cautions))
 
 
 @register.filter
@@ -152,10 +142,13 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
         parts.append(f'<span class="warn">⚠ {cell.failures} failed</span>')
     elif not cell.summary:
         parts.append('<span class="warn">no sample</span>')
-    said = cell.said if cell.summary else None
+    said = cell.said
     if said:
         change = f" {numbers.percent(said.change.percent, signed=True)}" if said.change else ""
-        parts.append(f"<br>{mark(said)}{change}{' ⚠' if said.boots_differ else ''}{doubt(said.lean)}")
+        reason = wording.lack_in_brief(said.lack)
+        failed = f" {said.verdict}" if said.verdict is Verdict.FAILED else ""
+        shown = f"{mark(said)}{failed}{change}{f' ({reason})' if reason else ''}"
+        parts.append(f"<br>{shown}{cautions(said)}")
     verdict = f" verdict {css_class(said)}" if said else ""
     return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
 
@@ -196,9 +189,12 @@ def menu(context: Context, name: str) -> SafeString:
 
 @register.inclusion_tag("reports/includes/downloads.html", takes_context=True)
 def downloads(context: Context, *tables: str) -> dict[str, object]:
-    """Link to the tables of a page, and to its archive."""
+    """Link to the tables of a page, and to its archive, which is made when all of its runs are over."""
     query = context["request"].GET.urlencode()
-    return {"tables": tables, "forms": FORMATS, "query": f"?{query}" if query else ""}
+    variants = (variant for side in context.get("sides") or () for variant in side.variants)
+    runs = [*filter(None, [context.get("run")]), *(variant.run for variant in variants)]
+    archived = all(run.is_over for run in runs)
+    return {"tables": tables, "forms": FORMATS, "query": f"?{query}" if query else "", "archived": archived}
 
 
 @register.inclusion_tag("reports/includes/embed.html", takes_context=True)

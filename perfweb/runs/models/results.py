@@ -183,6 +183,7 @@ class Summary(models.Model):
         default=False, help_text=("whether boots differ by more than their samples scatter")
     )
     verdict = models.CharField(max_length=16, blank=True, help_text="empty for the baseline itself")
+    lack = models.CharField(max_length=32, blank=True, help_text="why there is no better verdict")
     change = models.FloatField(null=True, help_text="change from the baseline in percent; empty without an interval")
     change_low = models.FloatField(null=True)
     change_high = models.FloatField(null=True)

@@ -94,7 +94,7 @@ def test_without_a_change_it_says_what_would_have_been_seen(asked: CommentReques
 def test_several_comparisons_are_one_comment(asked: CommentRequest) -> None:
     made = [create_run(tests=DEMO_TESTS[:1], boots=4, gain=gain, seed=seed) for seed, gain in enumerate((0.8, 1.2), 1)]
     body = measured(asked, *made)
-    assert body.splitlines()[0] == "**Slower and faster: 1 faster, 1 slower**"
+    assert body.splitlines()[0] == "**Slower and faster: 1 slower, 1 faster**"
     assert len(rows(body)) == 2
     assert report(asked).state == "failure"
     assert "<summary>ministat <code>debug.mpsafenet=1 net.isr.dispatch=deferred</code></summary>" in body

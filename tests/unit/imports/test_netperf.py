@@ -90,3 +90,36 @@ def test_a_client_that_waited_most_of_the_time_gives_void_samples(tmp_path: Path
     assert bool(found.void) is void
     if void:
         assert found.void.startswith("stall: 124.18 transactions/s of 28.25 us fill 0.4 % of the time")
+
+
+CRR = """\
+MIGRATED TCP Connect/Request/Response TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  131072 1        1       {seconds}        {rate}
+16384  131072
+"""
+"""What netperf 2.7.0 prints; with -f m the rate is in 10^6bits/s, below the same heading."""
+
+
+def test_bits_below_the_heading_of_transactions_are_refused(tmp_path: Path) -> None:
+    given = file(tmp_path, CRR.format(seconds="0.04", rate="0.18"))
+    (problem,) = problems("netperf", given)
+    assert problem.startswith("given.txt:7: 0.18 transactions/s in 0.04 s are less than one")
+    (record,) = read("netperf", file(tmp_path, CRR.format(seconds="10.00", rate="0.18")))
+    assert [(value.metric, value.value) for value in record.values] == [("transactions", 0.18)]
+
+
+@pytest.mark.parametrize(("repeated", "accepted"), [("Remote OS Security Type", True), ("Throughput", False)])
+def test_only_columns_that_are_read_must_not_be_repeated(tmp_path: Path, repeated: str, accepted: bool) -> None:
+    """netperf 2.7.0 prints two columns of `-o all` twice."""
+    banner = CRR.splitlines()[0]
+    given = file(tmp_path, f"{banner}\nThroughput,Throughput Units,{repeated},{repeated}\n12.5,Trans/s,1,2\n")
+    if accepted:
+        (record,) = read("netperf", given)
+        assert record.values[0].value == 12.5
+    else:
+        assert "a heading occurs twice" in problems("netperf", given)[0]

@@ -50,9 +50,9 @@ def test_the_badge_of_a_test_says_its_verdict(client: Client, run: Run) -> None:
 
 def test_the_badge_of_a_comparison_counts_verdicts(client: Client, run: Run) -> None:
     address = f"/runs/{run.pk}/compare/deferred..direct/badge.svg"
-    assert title(picture(client, address)[1]) == "direct vs deferred: ▲ 5 faster, 1 not enough data"
+    assert title(picture(client, address)[1]) == "direct vs deferred: ✗ 1 failed, 5 faster"
     sides = {"base": f"{run.pk}/deferred", "with": f"{run.pk}/direct"}
-    assert title(picture(client, "/compare/badge.svg", sides)[1]) == "direct vs deferred: ▲ 5 faster, 1 not enough data"
+    assert title(picture(client, "/compare/badge.svg", sides)[1]) == "direct vs deferred: ✗ 1 failed, 5 faster"
     wide = picture(client, address, {"margin": "50", "test": DEMO_TESTS[0]})[1]
     assert title(wide) == "tcp.rr direct vs deferred: = equivalent within ±50 %"
 
@@ -80,7 +80,7 @@ def test_a_picture_may_be_shown_anywhere_and_kept_for_a_while(client: Client, ru
     Run.objects.update(state=RunState.RUNNING)
     Measurement.objects.update(state="void", reason="the link went down")
     again, root = picture(client, address)
-    assert title(root) == "direct vs deferred: ? nothing measured"
+    assert title(root) == "direct vs deferred: … 6 not judged"
     assert again["ETag"] != first["ETag"]
     assert "Last-Modified" not in again
 

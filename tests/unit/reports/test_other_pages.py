@@ -45,7 +45,7 @@ def test_home_shows_what_runs_waits_and_came_out(client: Client, run: Run) -> No
     assert f"Run {running.pk}: Direct against deferred dispatch" in text
     assert "tcp.rr/host-host/ipv4 on direct" in text
     assert 'value="0.5"' in html
-    assert "direct against deferred : 5 faster" in text
+    assert "direct against deferred : 1 failed, 5 faster" in text
     assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal \S+ \S+ at once ", text)
     assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal", text_of(page(client, "/testbeds/demo/")))
 

@@ -51,7 +51,7 @@ def test_the_list_shows_each_run_with_its_verdict(client: Client, run: Run) -> N
     queued = create_queued_run()
     text = text_of(page(client, reverse("reports:run-list")))
     assert "Direct against deferred dispatch" in text
-    assert "direct against deferred : 5 faster, 1 not enough data" in text
+    assert "direct against deferred : 1 failed, 5 faster" in text
     assert text.index(f" {queued.pk} ") < text.index(f" {run.pk} ")
 
 
@@ -147,8 +147,8 @@ def test_a_run_that_is_not_over_can_be_reloaded_without_javascript(client: Clien
 
 def test_the_comparison_says_its_verdict_in_words(client: Client, run: Run) -> None:
     text = text_of(page(client, comparison_address(run)))
-    assert "At 95 % confidence direct is, against deferred : 5 faster, 1 not enough data." in text
-    assert "not enough data (10 and 0 samples; each side needs 3)" in text
+    assert "At 95 % confidence direct is, against deferred : 1 failed, 5 faster." in text
+    assert "failed (on every boot of direct: the page of the run has the reason)" in text
     assert "Difference at 95.0% confidence" in text
 
 
@@ -179,12 +179,12 @@ def test_of_very_many_tests_a_comparison_shows_the_one_that_is_asked_for(
 ) -> None:
     monkeypatch.setattr(comparison, "MOST_DRAWN", 3)
     made = page(client, comparison_address(run))
-    assert "5 faster, 1 not enough data" in text_of(made)
+    assert "1 failed, 5 faster" in text_of(made)
     assert "Choose a test in the table" in text_of(made)
     assert "at 95.0% confidence" not in made
     one = page(client, f"{comparison_address(run)}?test={DEMO_TESTS[0]}")
     assert f'href="?test={DEMO_TESTS[0].replace("/", "%2F")}"' in made
-    assert "5 faster, 1 not enough data" in text_of(one)  # the verdicts are still those among all tests
+    assert "1 failed, 5 faster" in text_of(one)  # the verdicts are still those among all tests
     assert one.count("Difference at 95.0% confidence") == 1
     assert client.get(f"{comparison_address(run)}?test=none").status_code == 400
 
@@ -257,9 +257,9 @@ def test_queries_do_not_depend_on_how_much_was_measured(
 ) -> None:
     run = create_run(samples=samples, boots=boots)
     summarise([run.pk])
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get(reverse("reports:run", args=[run.pk]))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         client.get(comparison_address(run))
 
 
@@ -300,7 +300,7 @@ def test_each_variant_is_compared_with_the_baseline(client: Client, run: Run) ->
     run.variants.create(name="hybrid", position=2, target="stack", tunables={"net.isr.dispatch": "hybrid"})
     for address in ("/", reverse("reports:run", args=[run.pk])):
         text = text_of(page(client, address))
-        assert "direct against deferred : 5 faster, 1 not enough data" in text
+        assert "direct against deferred : 1 failed, 5 faster" in text
         assert "hybrid against deferred : 6 not enough data" in text
 
 
@@ -318,7 +318,7 @@ def test_of_very_many_tests_those_of_a_topic_are_shown_in_detail(
         "tcp-rr-host-router-host-ipv4", "tcp-stream-host-router-host-ipv4",
     }  # fmt: skip
     assert DEMO_TESTS[0] not in text_of(part)
-    assert "5 faster, 1 not enough data" in text_of(part)  # the verdicts are still those among all tests
+    assert "1 failed, 5 faster" in text_of(part)  # the verdicts are still those among all tests
     assert client.get(address + "?topic=none").status_code == 400
 
 
@@ -335,7 +335,7 @@ def test_of_very_many_tests_of_a_topic_each_has_a_page(
         html = page(client, address + test)
         assert len(re.findall(r'data-graph="test-[^"]+"', html)) == 1
         assert "netperf -H 10.77.1.2 -l 1" in text_of(html) or "iperf3 -H" in text_of(html)
-        assert "5 faster, 1 not enough data" in text_of(html)
+        assert "1 failed, 5 faster" in text_of(html)
     assert client.get(address + "?test=none").status_code == 400
 
 
@@ -346,7 +346,7 @@ def test_very_many_tests_are_told_in_brief(client: Client, run: Run, monkeypatch
     text = text_of(made)
     assert re.search(r"tcp\.rr/host-host/ipv4 transactions/s [\d ]+ \d\.\d\d % [\d ]+ \d\.\d\d % ▲ \+\d\.\d\d %", text)
     assert re.search(r"udp\.rr/host-host/ipv4 transactions/s [\d ]+ \d\.\d\d % ⚠ 2 failed", text)
-    assert "5 faster, 1 not enough data" in text
+    assert "1 failed, 5 faster" in text
     assert "2 measurements failed or void" in text
     for picture in re.findall(r'<img src="([^"]+)"', made):
         assert client.get(address + picture).headers["Content-Type"] == "image/svg+xml"

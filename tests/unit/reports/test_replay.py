@@ -82,7 +82,7 @@ def replay(path: Path) -> str:
 def test_a_bundle_says_again_what_its_run_said(bundle: Path, run: Run) -> None:
     text = replay(bundle)
     assert f"Run {run.pk} of testbed demo, seed 1: Direct against deferred dispatch" in text
-    assert "direct against deferred, 95 % confidence: 5 faster, 1 not enough data" in text
+    assert "direct against deferred, 95 % confidence: 1 failed, 5 faster" in text
     assert "6 verdicts: each of them, and each of their numbers to 12 digits, is the one in the bundle." in text
 
 

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.pages import runs
 from perfweb.runs.invariants import violations
-from perfweb.runs.judging import counted_samples
+from perfweb.runs.judging import counted_samples, measured
 from perfweb.runs.models import Boot, Measurement, Run
 from perfweb.runs.summaries import summaries_of
 from perfweb.verdicts.doubts import doubted
@@ -32,7 +32,7 @@ TESTS = DEMO_TESTS[:2]
 
 
 def leans(run: Run) -> list[float | None]:
-    pairs = verdicts_of_run(run.variants.all(), summaries_of([run])[run.pk], TESTS)
+    pairs = verdicts_of_run(run, run.variants.all(), summaries_of([run])[run.pk], measured([run.pk])[run.pk])
     return [said.lean for pair in doubted(pairs, read_sentinel(run, TESTS)) for said in pair.tests]
 
 
@@ -133,7 +133,7 @@ def test_a_sentinel_costs_two_queries_however_often_it_boots(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, times: int
 ) -> None:
     run = create_watched_run(order="abba" * times)
-    with django_assert_num_queries(20):
+    with django_assert_num_queries(21):
         client.get(f"/runs/{run.pk}/")
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         client.get(comparison_address(run))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 def test_the_text_has_a_sentence_and_a_line_for_each_test(run: Run) -> None:
     text = run_text(run)
     assert f"Run {run.pk}: Direct against deferred dispatch (done)" in text
-    assert "direct against deferred, 95 % confidence: 5 faster, 1 not enough data" in text
+    assert "direct against deferred, 95 % confidence: 1 failed, 5 faster" in text
     for test in DEMO_TESTS:
         assert sum(line.startswith(test + " ") for line in text.splitlines()) == 1
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.figures.timelines import RangeError, Window, read_timeline, read_window, short_names
+from perfweb.runs.models import Run
 from perfweb.runs.summaries import summarise
-from tests.factories import DEMO_TESTS, create_history, create_run
+from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
+from tests.factories import DEMO_TESTS, START, create_build, create_history, create_plan, create_run
 from tests.unit.reports.test_pages import page, text_of
 
 TEST = DEMO_TESTS[0]
@@ -50,7 +52,10 @@ def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
     runs = create_history(12, [TEST])
     text = text_of(page(client, ADDRESS))
     found = f"1 direct v0.1-5-g0000005, run {runs[5].pk} v0.1-6-g0000006, run {runs[6].pk}"
-    assert re.search(rf"{found} 45 \d\d\d 4[23] \d\d\d ▼ slower .[4-7]\.\d\d % \(.\d", text.replace("\u202f", " "))
+    assert re.search(
+        rf"{found} 45 \d\d\d 4[23] \d\d\d ▼ slower ⚠ the kernel changed .[4-7]\.\d\d % \(.\d",
+        text.replace("\u202f", " "),
+    )
     figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
     assert [note["text"] for note in figure["layout"]["annotations"]] == ["A 1"]
     *_, levels = figure["data"]
@@ -73,6 +78,47 @@ def test_a_part_can_be_chosen(client: Client) -> None:
     assert drawn("from=2026-11-16 10:00&to=2026-11-18 10:00") == 2
     assert drawn(f"by=run&from={runs[1].pk}&to={runs[3].pk}") == 3
     assert "This range has no results" in text_of(page(client, f"{ADDRESS}?from=2030-01-01"))
+
+
+@pytest.mark.django_db
+def test_revisions_stay_apart_where_no_commit_has_a_time(client: Client) -> None:
+    runs = [create_run(tests=[TEST], build=create_build(f"s{number}", f"v{number}")) for number in range(3)]
+    again = create_run(tests=[TEST], build=create_build("s0", "v0"))
+    Run.objects.update(created=START)  # imported results of one day
+    summarise([run.pk for run in [*runs, again]])
+    line = json.loads(page(client, ADDRESS + "?by=commit&graphs=json"))["timeline"]["data"][0]
+    assert sorted(line["text"]) == ["v0", "v1", "v2"]
+    assert len(set(line["x"])) == 3
+    table = text_of(page(client, ADDRESS + "?by=commit"))
+    assert all(f" v{number} " in table for number in range(3))
+
+
+@pytest.mark.django_db
+def test_runs_that_measure_a_pair_of_commits_are_no_series(client: Client) -> None:
+    runs = create_history(3, [TEST])
+    sha = [f"{number:040x}" for number in range(2)]
+    branch = TrackedBranch.objects.create(name="head", plan="", testbed=runs[0].testbed, since=sha[0])
+    commits = [
+        TrackedCommit.objects.create(branch=branch, position=place, sha=name, subject="", author="", committed=START)
+        for place, name in enumerate(sha, start=1)
+    ]
+    alert = Alert.objects.create(branch=branch, since=commits[0], until=commits[1])
+    pair = create_run(tests=[TEST])
+    Run.objects.filter(pk=pair.pk).update(plan=create_plan("name: pair-0-1\n", "pair-0-1"))
+    summarise([pair.pk])
+    Check.objects.create(alert=alert, commit=commits[1], run=pair)
+    for query in ("?by=commit", "?by=run"):
+        assert len(json.loads(page(client, f"{ADDRESS}{query}&graphs=json"))["timeline"]["data"]) == 2
+        assert "pair-0-1" not in page(client, f"{ADDRESS}{query}")
+    assert f"run {pair.pk}" not in text_of(page(client, "/topics/tcp/"))
+
+
+@pytest.mark.django_db
+def test_a_timeline_over_a_new_kernel_with_few_points_is_not_judged(client: Client) -> None:
+    create_history(4, [TEST])
+    text = text_of(page(client, ADDRESS))
+    assert "Not judged: the kernel changed at A" in text
+    assert "No change point is proven" not in text
 
 
 @pytest.mark.django_db

@@ -62,7 +62,7 @@ def test_queries_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs, TESTS)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get("/topics/tcp/")
 
 
