@@ -184,7 +184,7 @@ def test_a_refusal_is_in_the_systems_log_with_who_asked_for_what(lab: Lab, tmp_p
         log.settimeout(10)
         said = log.recv(4096).decode()
     assert "perfweb-guard" in said
-    assert "refused from 192.0.2.7: this key only calls modules of the service; asked for 'rm -r /\\n'" in said
+    assert "refused from 192.0.2.7: this key only calls modules of the service; request 'rm -r /\\n'" in said
 
 
 def test_an_operator_installs_it_with_another_key(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
