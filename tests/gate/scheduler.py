@@ -19,6 +19,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,6 +122,8 @@ class Scheduler:
         When it is cancelled, it returns only after every job has been ended and cleaned up.
         """
         self.logs.mkdir(parents=True, exist_ok=True)
+        # Each job that runs has a thread that waits for its command; asyncio's own pool has a few only.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(self.slots + self.light))
         waiting = longest_chain_first(jobs)
         running: dict[asyncio.Task[Outcome], Job] = {}
         outcomes: list[Outcome] = []

@@ -54,6 +54,13 @@ def test_a_light_job_needs_no_slot(scheduler: Scheduler, tmp_path: Path) -> None
     assert all(outcome.passed for outcome in run_jobs(scheduler, jobs))
 
 
+def test_the_end_of_each_of_many_jobs_is_noticed_at_once(tmp_path: Path) -> None:
+    scheduler = Scheduler(2, 38, tmp_path / "log", list[str]().append)
+    second = meet(40, tmp_path / "met")
+    jobs = [Job(str(number), (("true",), *second), cpus=number < 2) for number in range(40)]
+    assert all(outcome.passed for outcome in run_jobs(scheduler, jobs))
+
+
 @pytest.mark.parametrize("cpus", [2, 9])
 def test_a_job_that_needs_all_slots_or_more_runs_alone(scheduler: Scheduler, tmp_path: Path, cpus: int) -> None:
     jobs = [Job(name, alone(tmp_path), cpus=cpus) for name in ("a", "b", "c")]
