@@ -278,16 +278,22 @@ def test_redis_loads_its_data(site: Installation, tmp_path: Path) -> None:
     recovers(site)
 
 
+def upload(site: Installation) -> Reply:
+    """Send a form with a file of 3 MiB, and without the token against forgery."""
+    part = 'Content-Disposition: form-data; name="a"; filename="a"\r\n\r\n' + "a" * (3 << 20)
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    return site.ask("POST", "/account/sign-in/", headers, f"--x\r\n{part}\r\n--x--\r\n")
+
+
 @pytest.mark.parametrize("options", ["size=1m", "ro"])
 def test_disk_of_uploads_takes_nothing(site: Installation, options: str) -> None:
     """ENOSPC and EROFS while the body of a request is received."""
     temporary = site.environment["TMPDIR"]
     subprocess.run(["mount", "-o", f"remount,{options}", temporary], check=True)
     try:
-        headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        assert unavailable(site.ask("POST", "/account/sign-in/", headers, "a" * (3 << 20)), "disk")
+        assert unavailable(upload(site), "disk")
         assert site.get("/runs/").status == 200
     finally:
         subprocess.run(["mount", "-o", "remount,rw,size=8m", temporary], check=True)
-    assert site.ask("POST", "/account/sign-in/", headers, "a" * (3 << 20)).status == 403
+    assert upload(site).status == 403
     recovers(site)

@@ -96,7 +96,8 @@ def selected_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline
     window, wanted = selected_window(request), selected_series(request, test)
     found = read_timeline(test, window, wanted)
     by_default = not text_in(request, "by")
-    if found and by_default and len(found.places) == 1:  # everything was built from one commit: follow the runs
+    # One commit, or commits at one time, which a timeline keeps a millisecond apart, as in an import without dates.
+    if found and by_default and max(found.places) - min(found.places) < len(found.places):
         found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
     return window, found
 

@@ -206,9 +206,9 @@ def test_white_space_is_equivalent_or_undecided(
     submission = services.submit(maintainer, repository.diff(), WANTED)
     create_measurements(submission.runs.get(), MATRICES[WANTED.matrix].tests, noise, seed=2)
     text = Client().get(f"/submissions/{submission.number}/").content.decode()
-    assert f"patch against base</a>: 3 {verdict}<" in text
+    assert f"patch against base</a>: 3 {verdict}" in text  # and maybe: withdrawn because of many tests
     assert text.count(f'class="verdict {css_name(verdict)}"') == 3
-    assert f"patch against base</a>: 3 {verdict}<" in Client().get("/submissions/").content.decode()
+    assert f"patch against base</a>: 3 {verdict}" in Client().get("/submissions/").content.decode()
 
 
 def test_others_only_read(author: Actor, diff: bytes) -> None:
