@@ -46,7 +46,7 @@ RACES = (
     Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
     Race("pair_recheck", "the peer is not tested again when both are locked", "unix-pair", "random", 1, 1000),
     Race("gc_unlocked", "a message is read while the collector scans it", "unix-rights", "pct", 932, 978),
-    Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 3801, 5723),
+    Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 2771, 5858),
     Race("accept_queue", "a child joins a queue that it was removed from", "tcp-accept", "pct", 89, 4736),
     Race("tcp_closed", "a segment arrives at a connection that was closed", "tcp-reset", "pct", 2, 7764),
     Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),
@@ -84,7 +84,7 @@ class Searcher:
     def search(self, scene: str, how: str, *options: str, schedules: int) -> Found:
         """Search for a failing schedule."""
         argv = [str(self.program), "--scene", scene, "--search", how, "--schedules", str(schedules), *options]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=1800)
         if done.returncode not in (0, 1):
             raise RuntimeError(f"{' '.join(argv)}: {done.stderr}")
         match = re.search(r"schedule (\d+) goes wrong", done.stdout)
