@@ -27,6 +27,13 @@
     return !box || box.checked;
   }
 
+  // Plotly removes the lines that its own labels inside a plot would cross, and the numbers below these.
+  function labelsInside(axis) {
+    if (!axis?.ticklabelposition) return [];
+    const place = { x: 0, xref: "paper", xanchor: "left", yanchor: "bottom", yshift: 2 };
+    return axis.categoryarray.map((text) => ({ ...place, y: text, text }));
+  }
+
   function coloured(element, figure) {
     const [line, muted, text] = ["line", "muted", "text"].map(colour);
     const data = figure.data.map((trace) => {
@@ -43,14 +50,15 @@
     });
     const axis = { gridcolor: line, linecolor: line, zeroline: false, zerolinecolor: muted, automargin: true };
     const { layout } = figure;
-    const notes = layout.annotations || [];
+    const inside = labelsInside(layout.yaxis);
+    const notes = [...(layout.annotations || []), ...inside];
     const top = 30 + Math.max(0, ...notes.map((note) => note.yshift || 0));
     return {
       data,
       layout: {
         ...layout,
         xaxis: { ...axis, ...layout.xaxis },
-        yaxis: { ...axis, ...layout.yaxis },
+        yaxis: { ...axis, ...layout.yaxis, ...(inside.length && { showticklabels: false }) },
         shapes: (layout.shapes || []).map((shape) => ({ ...shape, line: { ...shape.line, color: muted } })),
         annotations: notes.map((note) => ({ ...note, showarrow: false })),
         font: { family: "system-ui, sans-serif", size: 12, color: text },
@@ -59,7 +67,7 @@
         modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: text },
         dragmode: pointed ? "zoom" : false,
         showlegend: false,
-        margin: { l: 60, r: 10, t: top, b: 40 },
+        margin: { l: inside.length ? 10 : 60, r: 10, t: top, b: 40 },
       },
     };
   }

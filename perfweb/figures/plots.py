@@ -316,7 +316,9 @@ def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
     found = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
     found.sort(key=lambda row: row[0].percent)
     several = len({comparison.b for comparison in comparisons}) > 1
-    margins = {comparison.result.margin for comparison in comparisons}
+    margins = sorted({comparison.result.margin for comparison in comparisons})
+    ends = [end for change, _ in found for end in (change.low, change.high)]
+    lines = [sign * margin for margin in margins for sign in (-1, 1)]
     rows = [(change, comparison, _row_name(comparison, several)) for change, comparison in found]
     traces = [
         _intervals_trace(number, verdict, [row for row in rows if row[1].result.verdict is verdict])
@@ -327,8 +329,13 @@ def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
         "layout": {
             "height": 70 + _ROW_PIXELS * len(rows),
             "meta": {"width": 560},
-            "shapes": [upright(sign * margin) for margin in sorted(margins) for sign in (-1, 1)],
-            "xaxis": {"title": {"text": "difference, %"}, "zeroline": True, "zerolinewidth": 2, "rangemode": "tozero"},
+            "shapes": [upright(x) for x in lines],
+            "xaxis": {
+                "title": {"text": "difference, %"},
+                "zeroline": True,
+                "zerolinewidth": 2,
+                **beyond([*ends, *lines, 0.0]),
+            },
             "yaxis": {
                 "type": "category",
                 "categoryorder": "array",

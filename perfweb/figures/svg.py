@@ -60,9 +60,10 @@ svg{color-scheme:light dark;background:#fff;color:#1b1f24}
 .muted,.equivalent,.identical,.not-judged{color:#59636e}.not-enough-data{color:#7a4d00}
 text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stroke:#dde1e6}.zero{stroke:#59636e}
 .across{stroke:#59636e;stroke-dasharray:3 3}
+.over{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 @media(prefers-color-scheme:dark){svg{background:#14171a;color:#e3e6ea}text{fill:#e3e6ea}.grid{stroke:#343a41}
-.series-0{color:#63b0ee}.series-1{color:#f59152}.series-2{color:#63c39a}.series-3{color:#c792e3}.series-4{color:#d8b74a}
-.series-5{color:#ee84ae}.faster{color:#6fd08c}.slower{color:#ff8f85}}
+.over{stroke:#14171a}.series-0{color:#63b0ee}.series-1{color:#f59152}.series-2{color:#63c39a}
+.series-3{color:#c792e3}.series-4{color:#d8b74a}.series-5{color:#ee84ae}.faster{color:#6fd08c}.slower{color:#ff8f85}}
 </style>"""
 
 
@@ -144,8 +145,9 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {role}>',
         "" if linked else f"<title>{escape(title)}</title>",
-        *_frame(x_axis, y_axis, height, inside=inside),
+        *_frame(x_axis, y_axis, height),
         *(_across(shape, x_axis, y_axis) for shape in layout.get("shapes", [])),
+        *_labels(y_axis, left, inside=inside),
         *(_letter(note, x_axis, y_axis) for note in layout.get("annotations", [])),
         *(_trace(trace, f"m{crc32(name.encode()):x}-{number}", x_axis, y_axis) for number, trace in enumerate(traces)),
         *(_links(trace, x_axis, y_axis) for trace in traces if linked),
@@ -180,14 +182,19 @@ def _error_ends(values: Iterable[float], error: Figure) -> list[tuple[float, flo
     return [(value - minus, value + plus) for value, minus, plus in widths]
 
 
-def _frame(x_axis: Axis, y_axis: Axis, height: int, *, inside: bool) -> list[str]:
-    """Grid, tick labels and titles of both axes; blanks keep the texts apart in a browser that shows nothing else."""
+def _labels(y_axis: Axis, left: float, *, inside: bool) -> list[str]:
+    """Tick labels of the y axis; those inside the plot cover the lines across it, so that they can be read."""
+    look = 'class="over" text-anchor="start"' if inside else 'text-anchor="end"'
+    x, below = (left + 2, -9) if inside else (left - 6, 4)
+    return [f'<text x="{x:.0f}" y="{place + below:.1f}" {look}>{escape(text)}</text> ' for place, text in y_axis.ticks]
+
+
+def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
+    """Grid, titles of both axes, and tick labels of the x axis; blanks keep the texts apart in a browser that shows
+    nothing else.
+    """
     left, right, bottom = x_axis.start, x_axis.end, height - _BOTTOM
-    parts = []
-    for place, text in y_axis.ticks:
-        parts.append(f'<path class="grid" d="M{left:.0f} {place:.1f}H{right}"/>')
-        x, y, anchor = (left + 2, place - 9, "start") if inside else (left - 6, place + 4, "end")
-        parts.append(f'<text x="{x:.0f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text> ')
+    parts = [f'<path class="grid" d="M{left:.0f} {place:.1f}H{right}"/>' for place, _ in y_axis.ticks]
     for place, text in x_axis.ticks:
         parts.append(f'<path class="grid" d="M{place:.1f} {bottom}v5"/>')
         parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text> ')

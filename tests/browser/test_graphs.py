@@ -3,13 +3,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from perfweb.runs.models import Run
-from tests.factories import DEMO_TESTS, create_history
+from tests.factories import DEMO_TESTS, create_history, create_run
 
+INTERVALS = '[data-graph="intervals"]'
+LABELS_AND_LINES = """([graph, label, line, bar]) => {
+  const box = (element) => element.getBoundingClientRect();
+  const all = (selector) => [...document.querySelectorAll(`${graph} ${selector}`)];
+  const lines = all(line);
+  const bars = all(bar).map(box);
+  const sides = bars.map((bar) => [bar.left, bar.right]).flat();
+  const paint = (text) => [getComputedStyle(text).paintOrder.split(" ")[0], getComputedStyle(text).stroke];
+  return {
+    background: getComputedStyle(document.body).backgroundColor,
+    share: (Math.max(...sides) - Math.min(...sides)) / box(document.querySelector(`${graph} .plot`)).width,
+    lines: lines.length,
+    labels: all(label).map((text) => ({
+      crossed: lines.some((line) => box(line).left < box(text).right && box(line).right > box(text).left),
+      behind: lines.every((line) => line.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING),
+      paint: paint(text),
+    })),
+  };
+}"""
+"""Where the labels of the intervals are, and how they are painted; `share` is the part of the width that the intervals
+take.
+"""
 GRAPH = '[data-graph="test-tcp-rr-host-host-ipv4"]'
 
 
@@ -34,6 +58,35 @@ def test_series_can_be_hidden_in_the_interactive_graph(
     expect(traces).to_have_count(4)
     graph.get_by_label("direct").uncheck()
     expect(traces).to_have_count(2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scripts", [True, False])
+def test_labels_of_wide_intervals_cover_the_lines_on_a_telephone(
+    browser: Browser, live_server: LiveServer, scheme: Any, scripts: bool
+) -> None:
+    run = create_run(boots=3, samples=6, noise=0.25, seed=4)
+    size = {"width": 390, "height": 844}
+    with browser.new_context(color_scheme=scheme, java_script_enabled=scripts, viewport=size) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{live_server.url}/runs/{run.pk}/compare/deferred..direct/")
+        page.locator(INTERVALS).scroll_into_view_if_needed()
+        if scripts:
+            expect(page.locator(f"{INTERVALS} .errorbars path.xerror")).to_have_count(len(DEMO_TESTS))
+        else:
+            expect(page.locator(f"{INTERVALS} .plot > svg")).to_be_visible()
+        parts = (
+            (".annotation-text", ".zl, .shapelayer path", ".xerror")
+            if scripts
+            else (".over", ".zero, .across", ".not-enough-data path")
+        )
+        found = page.evaluate(LABELS_AND_LINES, [INTERVALS, *parts])
+    assert (found["lines"], len(found["labels"])) == (3, len(DEMO_TESTS))
+    assert found["share"] > 0.75
+    assert any(label["crossed"] for label in found["labels"])
+    for label in found["labels"]:
+        assert label["behind"]
+        assert label["paint"] == ["stroke", found["background"]]
 
 
 def test_a_picture_can_be_kept(browser: Browser, live_server: LiveServer, finished_run: Run) -> None:

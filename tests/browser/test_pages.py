@@ -107,6 +107,18 @@ def test_pages_and_graphs_follow_the_colour_scheme(
         expect(page.locator(POINTS).first).to_have_css("fill", colour)
 
 
+@pytest.mark.parametrize("name", ["list", "run", "comparison"])
+def test_no_table_scrolls_on_a_desktop(own_page: Page, live_server: LiveServer, finished_run: Run, name: str) -> None:
+    own_page.set_viewport_size({"width": 1280, "height": 900})
+    own_page.goto(address(live_server, finished_run, name))
+    own_page.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+    boxes = own_page.locator(".scroll").evaluate_all(
+        "boxes => boxes.map(box => [box.ariaLabel, box.scrollWidth - box.clientWidth])"
+    )
+    assert boxes
+    assert [(label, excess) for label, excess in boxes if excess > 0] == []
+
+
 def test_an_artefact_runs_no_script(watched_page: Page, live_server: LiveServer, finished_run: Run) -> None:
     watched_page.goto(address(live_server, finished_run, "run"))
     watched_page.get_by_role("link", name="tool output").first.click()
