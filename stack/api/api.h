@@ -267,6 +267,8 @@ void	 fd_hide(int fd);
 void	 fd_unhide(int fd);
 bool	 fd_hidden(int fd);
 int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
+int	 fd_hidden_event(void);		/* an eventfd; -1 and errno */
+void	 fd_hidden_close(int fd);	/* -1: none */
 void	 fd_foreach(void (*fn)(int fd, struct file *));
 /* In a new child: closes the stack's own descriptors but one. */
 void	 fd_close_hidden(int kept);

@@ -20,7 +20,6 @@
  * A watcher runs under the socket's lock and takes es_lock.
  */
 #include <pthread.h>
-#include <sys/eventfd.h>
 
 #include "api/epoll.h"
 #include "kern/synch.h"
@@ -53,14 +52,10 @@ epset_new(int epfd)
 	role_assert(&epoll_filelock);	/* the set is new */
 	LIST_INIT(&es->es_items);
 	TAILQ_INIT(&es->es_ready);
-	es->es_eventfd =
-	    fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	es->es_eventfd = fd_hidden_event();
 	if (es->es_eventfd == -1 || real.epoll_ctl(epfd, EPOLL_CTL_ADD,
 	    es->es_eventfd, &wake) != 0) {
-		if (es->es_eventfd != -1) {
-			fd_unhide(es->es_eventfd);
-			real.close(es->es_eventfd);
-		}
+		fd_hidden_close(es->es_eventfd);
 		kfree(es);
 		return (NULL);
 	}
@@ -315,8 +310,7 @@ epset_free(struct epset *es)
 	if (es->es_exposed)
 		LIST_REMOVE(es, es_link);
 	filelock_leave();
-	fd_unhide(es->es_eventfd);
-	real.close(es->es_eventfd);
+	fd_hidden_close(es->es_eventfd);
 	mtx_destroy(&es->es_lock);
 	kfree(es);
 }

@@ -30,6 +30,7 @@
  *     and tests SS_NOFDREF or so_pcb (uipc_socket.c).
  */
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include "api/remote.h"
@@ -108,10 +109,7 @@ file_free(struct file *f)
 		sorele(f->f_so);
 	if (f->f_ep != NULL)
 		epset_free(f->f_ep);
-	if (f->f_kernel != -1) {
-		fd_unhide(f->f_kernel);
-		real.close(f->f_kernel);
-	}
+	fd_hidden_close(f->f_kernel);
 	mtx_lock(&file_lock);
 	f->f_free = file_freelist;
 	file_freelist = f;
@@ -445,10 +443,8 @@ void
 fd_close_hidden(int kept)
 {
 	for (int fd = 0; fd < (int)fd_limit(); fd++)
-		if (fd_hidden(fd) && fd != kept && fd != placeholder) {
-			fd_unhide(fd);
-			real.close(fd);
-		}
+		if (fd_hidden(fd) && fd != kept && fd != placeholder)
+			fd_hidden_close(fd);
 }
 
 /*
@@ -489,7 +485,11 @@ fd_set_cloexec(int fd, bool on)
 	fd_set_bit(fd_cloexec_bits, fd, on);
 }
 
-/* Moves a descriptor to a high number, because programs expect low ones. */
+/*
+ * Moves a descriptor to a high number, because programs expect low ones.  The
+ * table is locked for a change from the creation of fd on, if another thread
+ * may exist: its close() or dup2() of that number must not take the descriptor.
+ */
 int
 fd_hidden_copy(int fd)
 {
@@ -507,6 +507,28 @@ fd_hidden_copy(int fd)
 	}
 	fd_hide(fd);
 	return (fd);
+}
+
+int
+fd_hidden_event(void)
+{
+	int fd, error;
+
+	fd_lockops->change();
+	fd = fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	error = errno;
+	fd_lockops->changed();
+	errno = error;
+	return (fd);
+}
+
+void
+fd_hidden_close(int fd)
+{
+	if (fd == -1)
+		return;
+	fd_unhide(fd);
+	real.close(fd);
 }
 
 unsigned

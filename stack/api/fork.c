@@ -95,14 +95,13 @@ prepare_client(void)
 	forking.n = 0;
 	fd_foreach(note_handle);
 	if (!remote_fork(forking.theirs, forking.handles, forking.n)) {
-		fd_unhide(forking.ours);
-		real.close(forking.ours);
+		fd_hidden_close(forking.ours);
 		forking.ours = -1;
 	}
 	kfree(forking.handles);
 }
 
-/* A pair of hidden descriptors; -1 if there are none left. */
+/* Table locked.  A pair of hidden descriptors; -1 if there are none left. */
 static void
 make_root(void)
 {
@@ -111,15 +110,6 @@ make_root(void)
 	(void)real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 	forking.theirs = fd_hidden_copy(pair[0]);
 	forking.ours = fd_hidden_copy(pair[1]);
-}
-
-static void
-close_end(int fd)
-{
-	if (fd == -1)
-		return;
-	fd_unhide(fd);
-	real.close(fd);
 }
 
 void
@@ -140,6 +130,7 @@ fork_prepare(void)
 		prepare_server();
 	else
 		prepare_client();
+	mach_alloc_fork();
 }
 
 void
@@ -149,10 +140,11 @@ fork_parent(void)
 
 	if (!forking.active || !api_own_process())
 		return;
+	mach_alloc_fork_parent();
 	forking.active = false;
-	close_end(forking.ours);
+	fd_hidden_close(forking.ours);
 	if (cl == NULL)
-		close_end(forking.theirs);
+		fd_hidden_close(forking.theirs);
 	fd_lockops->changed();
 	if (cl != NULL)
 		server_add(cl);

@@ -28,15 +28,18 @@ static int
 kernel_get(int fd, void **file)
 {
 	struct file *f;
-	int copy;
+	int copy, error;
 
 	if (fd_hidden(fd) || fd_ours(fd))
 		return (EBADF);
-	copy = real.fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	fd_lockops->change();
+	copy = fd_hidden_copy(real.fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	error = errno;
+	fd_lockops->changed();
 	if (copy == -1)
-		return (errno == EMFILE ? EMFILE : EBADF);
+		return (error == EMFILE ? EMFILE : EBADF);
 	f = file_new(FT_KERNEL);
-	f->f_kernel = fd_hidden_copy(copy);
+	f->f_kernel = copy;
 	*file = f;
 	return (0);
 }

@@ -5,7 +5,6 @@
  */
 #include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -111,15 +110,6 @@ rights_receive(int fd, const struct iovec *iov, int n, int *fds, int nfds)
 	return (len);
 }
 
-static void
-close_hidden(int fd)
-{
-	if (fd == -1)
-		return;
-	fd_unhide(fd);
-	real.close(fd);
-}
-
 /* The thread ends. */
 static void
 channel_exit(void *arg)
@@ -127,8 +117,8 @@ channel_exit(void *arg)
 	(void)arg;
 	if (self.call == NULL)
 		return;
-	close_hidden(self.fd);
-	close_hidden(self.eventfd);
+	fd_hidden_close(self.fd);
+	fd_hidden_close(self.eventfd);
 	forget_channel();
 }
 
@@ -165,30 +155,44 @@ channel_map(int memory)
 	return (0);
 }
 
+/* Makes the channel's descriptors; returns an errno value. */
+static int
+channel_make(int *theirs, int *memory)
+{
+	int pair[2] = { -1, -1 }, error = 0;
+
+	self.eventfd = fd_hidden_event();
+	if (self.eventfd == -1)
+		error = errno;
+	fd_lockops->change();
+	*memory = fd_hidden_copy(memfd_create("libstack", MFD_CLOEXEC));
+	if (*memory == -1 || real.socketpair(AF_UNIX, SOCK_SEQPACKET |
+	    SOCK_CLOEXEC, 0, pair) != 0)
+		error = errno;
+	self.fd = fd_hidden_copy(pair[0]);
+	*theirs = fd_hidden_copy(pair[1]);
+	fd_lockops->changed();
+	return (error);
+}
+
 static int
 channel_open(void)
 {
-	int pair[2] = { -1, -1 }, memory, error;
+	int theirs, memory, error;
 
 	if (root == -1)
 		return (ENETDOWN);
 	pthread_once(&exit_once, exit_init);
-	memory = fd_hidden_copy(memfd_create("libstack", MFD_CLOEXEC));
-	self.eventfd = fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (memory == -1 || self.eventfd == -1 || real.socketpair(AF_UNIX,
-	    SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-		error = errno;
-	else
-		error = channel_map(memory);
-	self.fd = fd_hidden_copy(pair[0]);
+	error = channel_make(&theirs, &memory);
 	if (error == 0)
-		error = channel_announce(pair[1], memory);
-	if (pair[1] != -1)
-		real.close(pair[1]);
-	close_hidden(memory);
+		error = channel_map(memory);
+	if (error == 0)
+		error = channel_announce(theirs, memory);
+	fd_hidden_close(theirs);
+	fd_hidden_close(memory);
 	if (error != 0) {
-		close_hidden(self.fd);
-		close_hidden(self.eventfd);
+		fd_hidden_close(self.fd);
+		fd_hidden_close(self.eventfd);
 		forget_channel();
 	} else
 		pthread_setspecific(exit_key, &self);

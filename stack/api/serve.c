@@ -12,15 +12,6 @@
 #include "api/server.h"
 #include "api/epoll.h"
 
-static void
-close_hidden(int fd)
-{
-	if (fd == -1)
-		return;
-	fd_unhide(fd);
-	real.close(fd);
-}
-
 struct channel *
 channel_new(struct client *cl, const int fds[ROOT_FDS])
 {
@@ -28,10 +19,10 @@ channel_new(struct client *cl, const int fds[ROOT_FDS])
 	void *p = mmap(NULL, sizeof(*ch->ch_call), PROT_READ | PROT_WRITE,
 	    MAP_SHARED, fds[1], 0);
 
-	close_hidden(fds[1]);
+	fd_hidden_close(fds[1]);
 	if (p == MAP_FAILED || fds[2] == -1) {
-		close_hidden(fds[0]);
-		close_hidden(fds[2]);
+		fd_hidden_close(fds[0]);
+		fd_hidden_close(fds[2]);
 		kfree(ch);
 		return (NULL);
 	}
@@ -46,8 +37,8 @@ channel_new(struct client *cl, const int fds[ROOT_FDS])
 void
 channel_free(struct channel *ch)
 {
-	close_hidden(ch->ch_fd);
-	close_hidden(ch->ch_waiter.wt_eventfd);
+	fd_hidden_close(ch->ch_fd);
+	fd_hidden_close(ch->ch_waiter.wt_eventfd);
 	mtx_destroy(&ch->ch_waiter.wt_lock);
 	munmap(ch->ch_call, sizeof(*ch->ch_call));
 	kfree(ch);
@@ -580,7 +571,7 @@ channel_serve(void *arg)
 		channel_disarm(ch);
 		ch->ch_call->rc_error = request < REMOTE_COUNT ?
 		    serve(ch, request) : EINVAL;
-		close_hidden(ch->ch_passed);
+		fd_hidden_close(ch->ch_passed);
 		if (rights_send(ch->ch_fd, &iov, 1, NULL, 0) != 1)
 			break;
 	}

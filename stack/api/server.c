@@ -3,8 +3,8 @@
  * The server's side of remote.h: clients, and the thread that waits for what
  * arrives on their roots.
  */
+#include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +43,7 @@ static LIST_HEAD(, client) clients GUARDED_BY(clients_lock) =
 static LIST_HEAD(, channel) ended GUARDED_BY(clients_lock) =
     LIST_HEAD_INITIALIZER(ended);
 static unsigned nclients GUARDED_BY(clients_lock);	/* dropped ones, too */
+static bool serves GUARDED_BY(clients_lock);	/* the server's thread runs */
 static int news = -1;		/* [I] eventfd: the list has changed */
 static struct thread *server;	/* [I] */
 
@@ -148,8 +149,7 @@ client_rele(struct client *cl)
 	for (uint32_t i = 0; i < n; i++)
 		if (files[i] != NULL)
 			close_at_exit(files[i]);
-	fd_unhide(cl->cl_root);
-	real.close(cl->cl_root);
+	fd_hidden_close(cl->cl_root);
 	kfree(files);
 	mtx_destroy(&cl->cl_lock);
 	kfree(cl);
@@ -271,16 +271,30 @@ client_fork(struct client *cl, int root, const uint32_t *handles, uint32_t n)
 	(void)rights_send(cl->cl_root, &answer, 1, NULL, 0);
 }
 
+/*
+ * Of the server's thread only.  Static, so that the leak detector finds what
+ * they point to when the process ends.
+ */
+static struct {
+	struct root_buffer buffer;
+	struct pollfd	*fds;	/* news, and the roots of the clients below */
+	struct client	**clients;
+} serving;
+
 /* Something arrived on a root, or the client has ended. */
 static void
-root_input(struct client *cl, struct root_buffer *rb)
+root_input(struct client *cl)
 {
+	struct root_buffer *rb = &serving.buffer;
 	const struct iovec iov = { rb, sizeof(*rb) };
 	int fds[ROOT_FDS];
-	ssize_t len = rights_receive(cl->cl_root, &iov, 1, fds, ROOT_FDS);
+	ssize_t len;
 
+	fd_lockops->change();
+	len = rights_receive(cl->cl_root, &iov, 1, fds, ROOT_FDS);
 	for (unsigned i = 0; i < ROOT_FDS; i++)
 		fds[i] = fd_hidden_copy(fds[i]);
+	fd_lockops->changed();
 	if (len < (ssize_t)sizeof(rb->header)) {
 		mtx_lock(&clients_lock);
 		LIST_REMOVE(cl, cl_link);
@@ -293,22 +307,24 @@ root_input(struct client *cl, struct root_buffer *rb)
 		    ROOT_HANDLES ? rb->header.rh_handles : ROOT_HANDLES);
 }
 
-/* Fills in what is waited for; allocates, and returns how many there are. */
+/* Collects what the server waits for; returns the number of descriptors. */
 static unsigned
-gather(struct pollfd **fds, struct client ***cls)
+gather(void)
 {
 	struct client *cl;
 	unsigned n = 0, room = 1;
 
+	kfree(serving.fds);
+	kfree(serving.clients);
 	mtx_lock(&clients_lock);
 	LIST_FOREACH(cl, &clients, cl_link)
 		room++;
-	*fds = kmalloc(room * sizeof(**fds));
-	*cls = kmalloc(room * sizeof(**cls));
-	(*fds)[n++] = (struct pollfd){ .fd = news, .events = POLLIN };
+	serving.fds = kmalloc(room * sizeof(*serving.fds));
+	serving.clients = kmalloc(room * sizeof(*serving.clients));
+	serving.fds[n++] = (struct pollfd){ .fd = news, .events = POLLIN };
 	LIST_FOREACH(cl, &clients, cl_link) {
-		(*cls)[n] = cl;
-		(*fds)[n++] = (struct pollfd){ .fd = cl->cl_root,
+		serving.clients[n] = cl;
+		serving.fds[n++] = (struct pollfd){ .fd = cl->cl_root,
 		    .events = POLLIN };
 	}
 	mtx_unlock(&clients_lock);
@@ -318,39 +334,51 @@ gather(struct pollfd **fds, struct client ***cls)
 static void
 server_main(void *arg)
 {
-	struct root_buffer *rb = kmalloc(sizeof(*rb));
-	struct client **cls;
-	struct pollfd *fds;
 	uint64_t count;
 	unsigned n;
 
 	(void)arg;
+	mtx_lock(&clients_lock);
+	serves = true;
+	wakeup(&serves);
+	mtx_unlock(&clients_lock);
 	for (;;) {
-		n = gather(&fds, &cls);
-		(void)real.ppoll(fds, n, NULL, NULL);
-		if (fds[0].revents != 0)
+		n = gather();
+		(void)real.ppoll(serving.fds, n, NULL, NULL);
+		if (serving.fds[0].revents != 0)
 			(void)!real.read(news, &count, sizeof(count));
 		reap();
 		for (unsigned i = 1; i < n; i++)
-			if (fds[i].revents != 0)
-				root_input(cls[i], rb);
-		kfree(fds);
-		kfree(cls);
+			if (serving.fds[i].revents != 0)
+				root_input(serving.clients[i]);
 	}
+}
+
+/*
+ * Returns when the thread runs: a thread that starts may hold a lock of a
+ * sanitizer, which a child would inherit.
+ */
+static void
+server_init(void)
+{
+	mtx_init(&clients_lock, LC_FD);
+	news = fd_hidden_event();
+	if (news == -1 || kthread_create("clients", MACH_CPU_ANY, server_main,
+	    NULL, &server) != 0)
+		panic("libstack: no thread for child processes");
+	mtx_lock(&clients_lock);
+	while (!serves)
+		(void)msleep(&serves, &clients_lock, 0, "clients",
+		    NSEC_FOREVER);
+	mtx_unlock(&clients_lock);
 }
 
 void
 server_start(void)
 {
-	static atomic_u32 started;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (atomic_fetchadd_u32(&started, 1) != 0)
-		return;
-	mtx_init(&clients_lock, LC_FD);
-	news = fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (news == -1 || kthread_create("clients", MACH_CPU_ANY, server_main,
-	    NULL, &server) != 0)
-		panic("libstack: no thread for child processes");
+	pthread_once(&once, server_init);
 }
 
 bool

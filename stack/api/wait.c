@@ -8,7 +8,6 @@
  * through the thread's eventfd.
  */
 #include <pthread.h>
-#include <sys/eventfd.h>
 
 #include "api/api.h"
 #include "kern/synch.h"
@@ -25,10 +24,7 @@ static pthread_key_t eventfd_key;	/* descriptor + 1 */
 static void
 eventfd_destroy(void *arg)
 {
-	int fd = (int)(intptr_t)arg - 1;
-
-	fd_unhide(fd);
-	real.close(fd);
+	fd_hidden_close((int)(intptr_t)arg - 1);
 }
 
 static void
@@ -48,7 +44,7 @@ thread_eventfd(void)
 	fd = (int)(intptr_t)pthread_getspecific(eventfd_key) - 1;
 	if (fd != -1)
 		return (fd);
-	fd = fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	fd = fd_hidden_event();
 	if (fd == -1)
 		return (-1);
 	pthread_setspecific(eventfd_key, (void *)(intptr_t)(fd + 1));

@@ -45,7 +45,12 @@ void	 mach_random(void *buf, size_t len);
  */
 void	*mach_alloc(size_t size, size_t align);
 void	 mach_free(void *);
-/* In the child of fork(): no thread is in the two functions above. */
+/*
+ * For fork(): before it, then in the parent or in the child, in which no thread
+ * is in the two functions above.
+ */
+void	 mach_alloc_fork(void);
+void	 mach_alloc_fork_parent(void);
 void	 mach_alloc_forked(void);
 
 /* Writes to the console: standard error. */

@@ -10,6 +10,7 @@
  * their own.  Builds with a sanitizer use the C library's malloc(), because a
  * sanitizer checks only that one.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,26 +27,47 @@
     __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
     __has_feature(memory_sanitizer)
 
+/*
+ * A sanitizer does not release its own locks in a child of fork(): no thread of
+ * the stack may be in its malloc() then.
+ */
+static pthread_mutex_t malloc_lock = PTHREAD_MUTEX_INITIALIZER;
+
 void *
 mach_alloc(size_t size, size_t align)
 {
 	void *p;
 
-	if (align == 0)
-		return (calloc(1, size));
-	p = aligned_alloc(align, size);
+	pthread_mutex_lock(&malloc_lock);
+	p = align == 0 ? malloc(size) : aligned_alloc(align, size);
+	pthread_mutex_unlock(&malloc_lock);
 	return (p != NULL ? memset(p, 0, size) : NULL);
 }
 
 void
 mach_free(void *p)
 {
+	pthread_mutex_lock(&malloc_lock);
 	free(p);
+	pthread_mutex_unlock(&malloc_lock);
+}
+
+void
+mach_alloc_fork(void)
+{
+	pthread_mutex_lock(&malloc_lock);
+}
+
+void
+mach_alloc_fork_parent(void)
+{
+	pthread_mutex_unlock(&malloc_lock);
 }
 
 void
 mach_alloc_forked(void)
 {
+	malloc_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 #else
@@ -191,6 +213,16 @@ mach_free(void *p)
 	b->next = c->free;
 	c->free = b;
 	spin_unlock(&c->lock);
+}
+
+void
+mach_alloc_fork(void)
+{
+}
+
+void
+mach_alloc_fork_parent(void)
+{
 }
 
 /*
