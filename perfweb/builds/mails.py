@@ -3,8 +3,8 @@
 
 Exceptions: parts of HTML and detached signatures are left out. The dashes of clear-signed text are removed (RFC 9580,
 section 7). A base64 text of which all lines end with CR LF has LF instead. Characters that are not printable become
-spaces in authors and subjects. A charset that is unknown or wrong is guessed as git guesses a missing one, where git
-refuses the mail.
+spaces in authors and subjects, which end after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed
+as git guesses a missing one, where git refuses the mail.
 """
 
 import binascii
@@ -37,6 +37,8 @@ _NO_TEXT = {
 """Parts beside the text of a mail: what a program shows instead, and signatures (RFC 3156, RFC 8551)."""
 _NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 """Codecs of Python that are no charsets of mail, and may take more than linear time."""
+_ENCODING = "Content-Transfer-Encoding"
+_ENCODINGS = ("base64", "quoted-printable")
 _REFERENCES = {"references", "in-reply-to"}
 
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
@@ -201,10 +203,10 @@ def is_whole(diff: bytes) -> bool:
 
 
 def header(message: Message, name: str) -> str:
-    """A header as one line of text, also where its encoding is none."""
-    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    """A header as one line of text, also where its encoding is none; of several the last one, as git reads them."""
+    raw = [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
     # Bytes that are not ASCII have no encoding (format.encodeEmailHeaders=false).
-    return _decoded(_text(raw.encode("utf-8", "surrogateescape"), ""))
+    return _decoded(_text(raw[-1].encode("utf-8", "surrogateescape"), "")) if raw else ""
 
 
 def read_subject(message: Message) -> Subject:
@@ -324,6 +326,9 @@ def _text_parts(message: Message) -> Iterator[Message]:
 
 def _content(part: Message) -> bytes:
     """The text of a part with LF at the end of its lines, its transfer encoding undone."""
+    written = str(part.get(_ENCODING, "")).lower()  # git finds the name also with quotes, blanks or a comment
+    if encoding := next((name for name in _ENCODINGS if name in written), ""):
+        part.replace_header(_ENCODING, encoding)
     try:
         content = part.get_payload(decode=True)
     except (ValueError, LookupError, MessageError):

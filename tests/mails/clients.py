@@ -88,6 +88,21 @@ def _base64(source: Source) -> bytes:
     return _mail(source, base64.encodebytes(source.body), encoding=b"base64")
 
 
+def _named(encoding: bytes) -> Client:
+    """An encoding with more in its header than its name (RFC 2045, section 6.1), as some programs write it."""
+
+    def made(source: Source) -> bytes:
+        encoder = base64.encodebytes if b"base64" in encoding.lower() else quopri.encodestring
+        return _mail(source, encoder(source.body), encoding=encoding)
+
+    return made
+
+
+def _twice(source: Source) -> bytes:
+    """Two subjects, which RFC 5322 (section 3.6) forbids; git reads the last one."""
+    return b"Subject: [PATCH] net: of a gateway\n" + plain_mail(source)
+
+
 def _base64_crlf(source: Source) -> bytes | None:
     """As Outlook: the text has the line ends of mail (RFC 2045, section 6.8)."""
     if b"\r" in source.body:
@@ -323,6 +338,10 @@ CLIENTS: dict[str, Client] = {
     "quoted-printable": _quoted,
     "quoted-printable, short lines": _quoted_short,
     "base64": _base64,
+    **{f"encoding {name!r}": _named(name.encode()) for name in (
+        "base64 ", "\n base64", '"base64"', "BASE64 (a comment)", "Quoted-Printable;", "quoted-printable\t",
+    )},
+    "two subjects": _twice,
     "base64 of CR LF": _base64_crlf,
     "CR LF": _crlf,
     "format=flowed": _flowed,
