@@ -7,8 +7,8 @@
     python -m tests.gate --var DIR --job JOB ...    jobs by name; `lint` are all linters
     python -m tests.gate --list                     the names of all jobs
 
-A job's output goes to DIR/log/JOB.log; that of a job that failed is printed at the end. The results of pytest and
-meson are in DIR/results as JUnit XML.
+A job's output goes to DIR/log/JOB.log; of a job that failed, the last lines are printed at once, and all of it at the
+end. The results of pytest and meson are in DIR/results as JUnit XML.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ from tests.gate.scheduler import INTERRUPTED, Job, Outcome, Scheduler, run_jobs
 
 LIGHT_JOBS = 5
 """All that mostly wait: three of tests/integration, `lab` and `platform`."""
+
+
+JOB_SECONDS = {False: 2700.0, True: 7200.0}
+"""Seconds after which a job counts as hanging, by whether the run is thorough: several times those of the longest."""
 
 
 def budget(thorough: bool) -> float:
@@ -101,7 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(job.name for job in plan.all_jobs(plan.Setting(options.var.absolute()))))
         return 0
     begin, used = time.monotonic(), results.machine_cpu_seconds()
-    scheduler = Scheduler(os.cpu_count() or 1, LIGHT_JOBS, options.var / "log", progress)
+    scheduler = Scheduler(
+        os.cpu_count() or 1, LIGHT_JOBS, options.var / "log", progress, limit=JOB_SECONDS[options.thorough]
+    )
     try:
         outcomes = run_jobs(scheduler, selected(options, parser))
     except KeyboardInterrupt:

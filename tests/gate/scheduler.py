@@ -4,7 +4,7 @@
 A job is a sequence of commands with one log. It takes `cpus` slots, or none if it mostly waits; such light jobs have a
 separate limit. The job with the longest chain of dependent jobs starts first (list scheduling by critical path), as
 soon as its dependencies have ended and its slots are free; equal ones start in the given order. A failed job stops no
-other: a run reports all failures.
+other: a run reports all failures. A job that hangs is ended, so that its output shows where it was.
 
 Every command leads its own process group, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
 groups, waits for their clean-up, kills those that do not end, and runs the clean-up commands of each job.
@@ -24,8 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Argv = tuple[str, ...]
-INTERRUPTED = 130
+TIMED_OUT = 124
 NOT_FOUND = 127
+INTERRUPTED = 130
+LAST_LINES = 30
+"""Lines of its log that are printed as soon as a job has failed."""
 GRACE_SECONDS = 60.0
 """Seconds in which an interrupted command can clean up before it is killed: a worker in a run restores its lab
 first.
@@ -108,13 +111,28 @@ def longest_chain_first(jobs: Sequence[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: -chains[job.name])
 
 
+def _last_lines(log: Path) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:])
+
+
 class Scheduler:
-    """`slots` CPU slots, `light` jobs without a slot at once, and a directory of logs, one for each job."""
+    """`slots` CPU slots, `light` jobs without a slot at once, and a directory of logs, one for each job.
+
+    A job that has not ended after `limit` seconds is ended and has failed.
+    """
 
     def __init__(
-        self, slots: int, light: int, logs: Path, progress: Progress = print, grace: float = GRACE_SECONDS
+        self,
+        slots: int,
+        light: int,
+        logs: Path,
+        progress: Progress = print,
+        *,
+        grace: float = GRACE_SECONDS,
+        limit: float | None = None,
     ) -> None:
-        self.slots, self.light, self.logs, self.progress, self.grace = slots, light, logs, progress, grace
+        self.slots, self.light, self.logs, self.progress = slots, light, logs, progress
+        self.grace, self.limit = grace, limit
 
     async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Runs all jobs; the outcomes in the order in which the jobs ended.
@@ -159,17 +177,24 @@ class Scheduler:
         state = "passed" if outcome.passed else f"FAILED with status {outcome.status}"
         beside = f"; running: {', '.join(job.name for job in running)}" if running else ""
         self.progress(f"{outcome.job.name}: {state} in {outcome.seconds:.0f} s{beside}; {waiting} waiting")
+        if not outcome.passed:
+            self.progress(f"{outcome.job.name}: end of its output\n{_last_lines(outcome.log)}")
 
     async def _perform(self, job: Job) -> Outcome:
         begin, status, used = time.monotonic(), 0, 0.0
         log = self.logs / f"{job.name}.log"
         log.write_bytes(b"")
         try:
-            for step in job.steps:
-                status, seconds = await self._execute(step, job.environment, log)
-                used += seconds
-                if status != 0:
-                    break
+            async with asyncio.timeout(self.limit):
+                for step in job.steps:
+                    status, seconds = await self._execute(step, job.environment, log)
+                    used += seconds
+                    if status != 0:
+                        break
+        except TimeoutError:
+            status = TIMED_OUT
+            with log.open("a") as output:
+                output.write(f"\nnot ended after {self.limit:g} s: interrupted\n")
         finally:
             # A second interrupt must not stop the clean-up after the first.
             cleanup = asyncio.create_task(self._clean_up(job, log))

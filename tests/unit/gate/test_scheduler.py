@@ -109,7 +109,21 @@ def test_a_job_ends_with_its_first_failure_and_is_cleaned_up(scheduler: Schedule
     assert "one\nerror\n" in text
     assert "\nnever" not in text
     assert text.endswith("cleaned up\n")
-    assert lines == ["job: started", "job: FAILED with status 3 in 0 s; 0 waiting"]
+    assert lines[:2] == ["job: started", "job: FAILED with status 3 in 0 s; 0 waiting"]
+    assert lines[2].startswith("job: end of its output\n")
+    assert lines[2].endswith("cleaned up")
+
+
+def test_a_job_that_hangs_is_interrupted_cleaned_up_and_has_failed(scheduler: Scheduler) -> None:
+    scheduler.limit = 0.5
+    hang = shell('trap "echo interrupted while waiting; exit 1" INT; while :; do sleep 0.01; done')
+    [outcome] = run_jobs(scheduler, [Job("job", (hang, ("echo", "never")), cleanup=(("echo", "cleaned"),))])
+    assert outcome.status == 124
+    text = outcome.log.read_text()
+    assert "interrupted while waiting\n" in text
+    assert "not ended after 0.5 s: interrupted" in text
+    assert "\nnever" not in text
+    assert text.endswith("cleaned\n")
 
 
 def test_a_command_that_is_not_there_fails_its_job_alone(scheduler: Scheduler) -> None:
