@@ -169,6 +169,31 @@ set_timeout(int fd, int name, int ms)
 	OK(setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv)));
 }
 
+/* A new epoll set with one descriptor. */
+static inline int
+epoll_of(int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.fd = fd };
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+	return (ep);
+}
+
+static inline void
+write_pipe(int fd)
+{
+	CHECK_EQ(write(fd, "p", 1), 1);
+}
+
+static inline void
+drain(int fd)
+{
+	char buf[16];
+
+	CHECK(read(fd, buf, sizeof(buf)) > 0);
+}
+
 /* A function for another thread to run while this one waits. */
 struct later {
 	pthread_t	 thread;

@@ -304,5 +304,5 @@ TEST(a_filter_can_be_read)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

@@ -143,5 +143,5 @@ TEST(ports_are_its_own)
 int
 main(int argc, char **argv)
 {
-	return (check_main(argc, argv));
+	return (posix_main(argc, argv));
 }

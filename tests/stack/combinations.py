@@ -29,7 +29,7 @@ TESTS = "tests"
 PROGRAMS = (
     "posix_sockets posix_inet6",
     "posix_unix",
-    "posix_poll posix_urgent",
+    "posix_poll posix_epoll posix_urgent",
     "posix_control posix_transfer",
 )
 NOT_WITH_THREAD = ("posix_descriptors posix_signals", "posix_passing")
