@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "net/neighbour.h"
 
-#define	RESERVED	16	/* part of a table for incomplete entries */
+#define	RESERVED	16	/* incomplete entries: 1/16 of each share */
 
 void
 nbr_init(struct nbr_table *nt)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tables of link addresses: the order in which full ones evict entries, and
- * the packets that wait for an address.  Anyone on
- * a link can fill such a table with invented addresses (RFC 6583), so the
- * neighbours that this host talks to must survive a flood:
+ * the packets that wait for an address.  Any host on a link can fill such a
+ * table with invented addresses (RFC 6583), so the neighbours that this host
+ * talks to must survive a flood:
  *
  *	- Each interface in use has an equal share of the table.  Only an
  *	  interface that has reached its share loses entries.
  *	- Incomplete entries go first, oldest first; then addresses that were
  *	  only heard, not requested; then the least recently confirmed.
- *	- A sixteenth of the table stays available to incomplete entries, so
+ *	- A sixteenth of each share stays available to incomplete entries, so
  *	  that a new neighbour is resolved while the others are all confirmed.
  *	- The latest packet to each incomplete entry waits (RFC 1122 section
  *	  2.3.2.2).  Further ones wait while there are few, of it and of all.
@@ -23,8 +23,8 @@
 
 enum nbr_rank {
 	NBR_INCOMPLETE,		/* requested, no answer yet */
-	NBR_HEARD,		/* the neighbour sent its address unasked */
-	NBR_CONFIRMED,		/* it answered a request */
+	NBR_HEARD,		/* the neighbour sent its address unsolicited */
+	NBR_CONFIRMED,		/* the neighbour answered a request */
 	NBR_RANKS
 };
 

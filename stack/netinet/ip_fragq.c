@@ -6,9 +6,9 @@
  * Each incomplete datagram is a list of fragments sorted by offset.  An exact
  * duplicate is ignored.  A partial overlap discards the datagram, because only
  * attacks produce one (RFC 3128, RFC 5722).  The numbers of datagrams, and of
- * fragments in each, are limited for both families together.  Fragments of a
- * further datagram evict the oldest incomplete one, so that a flood delays
- * nobody whose fragments arrive one after the other.
+ * fragments in each, are limited for both families together.  A further
+ * datagram evicts the oldest incomplete one.  During a flood, datagrams whose
+ * fragments arrive one after the other are still reassembled.
  */
 #include "netinet/ip_fragq.h"
 
@@ -137,7 +137,7 @@ frags_free(const struct fragq_family *ff, struct mbuf *m)
 
 static void fragq_timer(void *);
 
-/* Makes a queue in the place of the oldest, if there are too many. */
+/* Makes a queue; evicts the oldest if there are too many. */
 static struct fragq *
 fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
     REQUIRES(fragq_lock)

@@ -14,8 +14,8 @@
 #define	UDP_SEGMENTS_MAX 128	/* segments of one write, as in Linux */
 
 /*
- * Prepends the header; the device computes the checksum, unless IPv4 may do
- * without (opts->nochecksum).  Consumes m.
+ * Prepends the header.  The device computes the checksum of UDP, unless the
+ * datagram has none (SO_NO_CHECK, only IPv4).  Consumes m.
  */
 static int
 udp_output(const struct inpcb *inp, struct mbuf *m,
@@ -31,19 +31,18 @@ udp_output(const struct inpcb *inp, struct mbuf *m,
 	uh->uh_sport = c->lport;
 	uh->uh_dport = c->fport;
 	uh->uh_ulen = htons((uint16_t)len);
-	uh->uh_sum = af_pseudo(af, c, IPPROTO_UDP, len);
-	m->m_pkthdr.csum_flags = CSUM_TX;
-	if (opts->nochecksum && af == &in4_family) {
-		uh->uh_sum = 0;
-		m->m_pkthdr.csum_flags = 0;
-	}
-	m->m_pkthdr.csum_start = 0;
-	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
+	uh->uh_sum = 0;
+	m->m_pkthdr.csum_flags = 0;
 	UDPSTAT_INC(sent);
 	if (__predict_false(udp_islite(inp))) {
-		m->m_pkthdr.csum_flags = 0;
 		udplite_seal(inp, m, c);
 		return (af_output(af, m, c, IPPROTO_UDPLITE, opts));
+	}
+	if (!opts->nochecksum || af != &in4_family) {
+		uh->uh_sum = af_pseudo(af, c, IPPROTO_UDP, len);
+		m->m_pkthdr.csum_flags = CSUM_TX;
+		m->m_pkthdr.csum_start = 0;
+		m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
 	}
 	return (af_output(af, m, c, IPPROTO_UDP, opts));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UDP (RFC 768, RFC 1122 section 4.1): input and the socket operations.  UDP-Lite has its own ports and udplite.c, else it is the same.
+ * UDP (RFC 768, RFC 1122 section 4.1): input and the socket operations.
+ * UDP-Lite differs in its ports and in the checksum (udplite.c).
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -207,14 +207,14 @@ link6_hint(const struct in6_addr *addr)
 	    LINK6_HINT_BITS, addr->s6_addr32[2] ^ addr->s6_addr32[3]));
 }
 
-/* Looks up the cache; arguments as for nd6_resolve(). */
-static void
+/* Looks up the cache.  False: the packet waits. */
+static bool
 resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
-    struct link6_hint *lh, bool *ready)
+    struct link6_hint *lh)
 {
 	struct mbufq dead;
 	struct nd6_entry *ne;
-	bool ask;
+	bool ask, ready;
 
 	mbufq_init(&dead);
 	mtx_lock(&nd6_lock);
@@ -225,8 +225,8 @@ resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 		nd6_become(ne, INCOMPLETE, nd6_retrans(ifp));
 		ne->ne_tries = 1;
 	}
-	*ready = ne->ne_state != INCOMPLETE;
-	if (*ready) {
+	ready = ne->ne_state != INCOMPLETE;
+	if (ready) {
 		if (ne->ne_state == STALE)
 			nd6_become(ne, DELAY, ND6_DELAY);
 		*lh = (struct link6_hint){ .ifp = ifp, .addr = *nexthop,
@@ -238,21 +238,22 @@ resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	if (ask)
 		nd6_solicit(ifp, NULL, nexthop, false);
 	nd6_bury(&dead);
+	return (ready);
 }
 
 /* Like arp_resolve(). */
-static void
+static bool
 nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
-    uint8_t lladdr[6], bool *ready)
+    uint8_t lladdr[6])
 {
 	struct link6_hint *lh = link6_hint(nexthop);
 
-	*ready = lh->changes == atomic_load_acq_u64(&nd6_changes) &&
-	    lh->ifp == ifp && IN6_ARE_ADDR_EQUAL(&lh->addr, nexthop);
-	if (!*ready)
-		resolve(ifp, m, nexthop, lh, ready);
-	if (*ready)
-		memcpy(lladdr, lh->lladdr, 6);
+	if ((lh->changes != atomic_load_acq_u64(&nd6_changes) ||
+	    lh->ifp != ifp || !IN6_ARE_ADDR_EQUAL(&lh->addr, nexthop)) &&
+	    !resolve(ifp, m, nexthop, lh))
+		return (false);
+	memcpy(lladdr, lh->lladdr, 6);
+	return (true);
 }
 
 /* if_output6 of Ethernet. */
@@ -260,13 +261,12 @@ static int
 nd6_output(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop)
 {
 	uint8_t dst[6];
-	bool ready = true;
 
 	if (IN6_IS_ADDR_MULTICAST(nexthop))
 		ether_group6(nexthop, dst);
-	else
-		nd6_resolve(ifp, m, nexthop, dst, &ready);
-	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : 0);
+	else if (!nd6_resolve(ifp, m, nexthop, dst))
+		return (0);
+	return (ether_frame(ifp, m, dst, ETHERTYPE_IPV6));
 }
 
 void

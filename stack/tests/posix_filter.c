@@ -107,6 +107,8 @@ TEST(a_filter_cuts)
 {
 	struct sock_filter udp[] = { BPF_STMT(BPF_RET | BPF_K, UDP_HEADER + 2) };
 	struct sock_filter empty[] = { BPF_STMT(BPF_RET | BPF_K, 1) };
+	struct sock_filter computed[] = { BPF_STMT(BPF_LD | BPF_IMM,
+	    UDP_HEADER + 3), BPF_STMT(BPF_RET | BPF_A, 0) };
 	struct sock_filter local[] = { BPF_STMT(BPF_RET | BPF_K, 2) };
 	int s[2];
 
@@ -115,6 +117,8 @@ TEST(a_filter_cuts)
 	CHECK_EQ(passes(s, "abcdef", 6), 2);
 	OK(attach(s[1], empty, 1));
 	CHECK_EQ(passes(s, "abcdef", 6), 0);
+	OK(attach(s[1], computed, 2));
+	CHECK_EQ(passes(s, "abcdef", 6), 3);
 	close_pair(s);
 	datagram_pair(AF_UNIX, s);
 	OK(attach(s[1], local, 1));
@@ -256,6 +260,26 @@ TEST(programs_that_cannot_be_are_refused)
 	FAILS(attach(fd, bad[0], 3), EINVAL);	/* the old one stays */
 	OK(detach(fd));
 	FAILS(detach(fd), ENOENT);
+	OK(close(fd));
+}
+
+/* Scratch memory must be written on every way to its reader. */
+TEST(no_way_leads_to_unwritten_memory)
+{
+	struct sock_filter prog[] = {
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+		BPF_STMT(BPF_ST, 5), BPF_STMT(BPF_LD | BPF_MEM, 5), KEEP_ALL
+	};
+	int fd = bound(SOCK_DGRAM);
+
+	FAILS(attach(fd, prog, COUNT(prog)), EINVAL);
+	prog[0].jt = 1;
+	prog[0].jf = 0;
+	FAILS(attach(fd, prog, COUNT(prog)), EINVAL);
+	prog[0] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 1);
+	FAILS(attach(fd, prog, COUNT(prog)), EINVAL);
+	prog[0] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0);
+	OK(attach(fd, prog, COUNT(prog)));
 	OK(close(fd));
 }
 

@@ -35,10 +35,16 @@ TEST(sources_that_no_host_can_have_are_dropped)
 	    before + 4 * nitems(bad));
 	CHECK_EQ(counter("net.inet.ip.stats.delivered"), delivered);
 	CHECK_EQ(sent[0].mq_len + sent[1].mq_len, 0);
-	/* a host without an address requests one */
+	/* a host without an address requests one, and joins local groups */
 	mem_input(mem[0], packet(0, "0.0.0.0", "255.255.255.255", IPPROTO_UDP,
 	    40));
+	mem_input(mem[0], packet(0, "0.0.0.0", "224.0.0.1", PROTO_TEST, 40));
 	CHECK_EQ(counter("net.inet.ip.stats.delivered"), delivered + 1);
+	mem_input(mem[0], packet(0, "0.1.2.3", "255.255.255.255", IPPROTO_UDP,
+	    40));
+	mem_input(mem[0], packet(0, "0.0.0.0", "224.0.1.1", PROTO_TEST, 40));
+	CHECK_EQ(counter("net.inet.ip.stats.badaddr"),
+	    before + 4 * nitems(bad) + 2);
 	before = counter("net.inet6.ip6.stats.badaddr");
 	mem_input(mem[0], packet6(0, "::", ROUTER6(0), IPPROTO_UDP, 40));
 	mem_input(mem[0], packet6(0, "ff02::5", ROUTER6(0), IPPROTO_UDP, 40));
@@ -51,6 +57,7 @@ TEST(link_addresses_that_no_station_can_have_are_refused)
 	static const uint8_t bad[][6] = { { 0 }, { 1, 0, 0x5e, 0, 0, 1 },
 	    { 255, 255, 255, 255, 255, 255 } };
 	const uint64_t before = counter("net.link.ether.arp.stats.bad");
+	const uint64_t evicted = counter("net.link.ether.arp.stats.evicted");
 	struct mbuf *m;
 
 	for (size_t i = 0; i < nitems(bad); i++) {
@@ -70,9 +77,14 @@ TEST(link_addresses_that_no_station_can_have_are_refused)
 		start_over();
 	}
 	CHECK_EQ(counter("net.link.ether.arp.stats.bad"), before + nitems(bad));
-	/* the network's broadcast address is no neighbour */
+	/* the network's broadcast address is no neighbour: evicts none */
+	learn_host(0, "10.9.0.2");
+	start_over();
+	set("net.link.ether.arp.maxentries", "1");
 	mem_input(mem[0], arp_frame(0, ARPOP_REPLY, HOST_MAC(9),
 	    addr("10.9.0.255"), mem[0]->if_addr));
+	CHECK_EQ(counter("net.link.ether.arp.stats.evicted"), evicted);
+	set("net.link.ether.arp.maxentries", "4096");
 	mem_input(mem[0], nd_message(0, ROUTER6(0), ROUTER6(0),
 	    ND_NEIGHBOR_SOLICIT, ROUTER6(0), 0, ND_OPT_SOURCE_LINKADDR));
 	CHECK_EQ(sent[0].mq_len, 0);

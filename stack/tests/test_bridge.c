@@ -101,9 +101,27 @@ TEST(the_silent_are_forgotten)
 	t_sleep(320 * 1000);
 }
 
+TEST(the_table_evicts_the_idle)
+{
+	uint8_t ll[6] = { 2, 8 };
+
+	t_sysctl_set("net.link.bridge.maxentries", "3");
+	for (unsigned i = 0; i < 5; i++) {
+		ll[5] = (uint8_t[]){ 0, 1, 2, 0, 3 }[i];
+		receive(0, broadcast, ll, 46);
+		(void)who_sent();
+	}
+	ll[5] = 0;
+	receive(1, ll, b, 46);		/* known, because it sent again */
+	CHECK_EQ(who_sent(), 1);
+	t_sysctl_set("net.link.bridge.maxentries", "4096");
+	t_sleep(320 * 1000);
+}
+
 /* Invented senders evict each other, not a host behind another member. */
 TEST(the_table_has_a_limit)
 {
+	const uint64_t before = count("full");
 	uint8_t ll[6] = { 2, 9 };
 
 	t_sysctl_set("net.link.bridge.maxentries", "4");
@@ -113,7 +131,7 @@ TEST(the_table_has_a_limit)
 		receive(0, broadcast, ll, 46);
 		(void)who_sent();
 	}
-	CHECK_EQ(count("full"), 3);
+	CHECK_EQ(count("full"), before + 3);
 	receive(2, a, b, 46);
 	CHECK_EQ(who_sent(), 2);	/* an old host: still known */
 	ll[5] = 5;

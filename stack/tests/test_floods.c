@@ -102,6 +102,19 @@ expect_resolved(struct in_addr dst)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
+/* The same for the host on the right. */
+static void
+expect_right_resolved(void)
+{
+	struct mbuf *m;
+
+	start_over();
+	mem_input(mem[0], packet(0, LEFT, RIGHT, PROTO_TEST, 40));
+	m = take_sent(1);
+	CHECK_EQ(IP_AT(m)->ip_p, PROTO_TEST);
+	m_freem(m);
+}
+
 /* RFC 1122 section 2.3.2.1: one request a second for each destination. */
 TEST(each_neighbour_is_requested_once_a_second)
 {
@@ -168,8 +181,6 @@ TEST(invented_arp_senders_leave_confirmed_neighbours)
 
 TEST(a_scan_leaves_neighbours_of_each_interface)
 {
-	struct mbuf *m;
-
 	set("net.link.ether.arp.maxentries", "32");
 	learn_host(1, RIGHT);
 	resolve_left(addr("10.9.0.3"));
@@ -177,12 +188,7 @@ TEST(a_scan_leaves_neighbours_of_each_interface)
 		send_left(nth("10.9.0.4", i));
 	expect_resolved(addr("10.9.0.3"));
 	resolve_left(addr("10.9.0.254"));
-	/* of the other interface, only heard */
-	start_over();
-	mem_input(mem[0], packet(0, LEFT, RIGHT, PROTO_TEST, 40));
-	m = take_sent(1);
-	CHECK_EQ(IP_AT(m)->ip_p, PROTO_TEST);
-	m_freem(m);
+	expect_right_resolved();	/* although it was only heard */
 	set("net.link.ether.arp.maxentries", "4096");
 	forget_all();
 }
@@ -213,10 +219,28 @@ TEST(a_scan_holds_few_packets)
 	forget_all();
 }
 
+/* Threads remember link addresses, but not those of evicted entries. */
+TEST(an_evicted_neighbour_is_requested_again)
+{
+	set("net.link.ether.arp.maxentries", "1");
+	resolve_left(addr("10.9.0.3"));
+	expect_resolved(addr("10.9.0.3"));
+	send_left(addr("10.9.0.4"));
+	start_over();
+	send_left(addr("10.9.0.3"));
+	CHECK_EQ(requests_for(addr("10.9.0.3")), 1);
+	CHECK_EQ(sent[0].mq_len, 1);
+	set("net.link.ether.arp.maxentries", "4096");
+	forget_all();
+}
+
 /* A full table of confirmed neighbours takes another one during a scan. */
 TEST(a_new_neighbour_gets_into_a_full_table)
 {
+	struct mbuf *m;
+
 	set("net.link.ether.arp.maxentries", "64");
+	learn_host(1, RIGHT);
 	for (unsigned i = 0; i < 64; i++)
 		resolve_left(nth("10.9.0.10", i));
 	start_over();
@@ -224,10 +248,15 @@ TEST(a_new_neighbour_gets_into_a_full_table)
 		send_left(nth("10.9.0.150", i));
 	send_left(addr("10.9.0.250"));
 	send_left(addr("10.9.0.251"));	/* the scan goes on */
+	mbufq_drain(&sent[0]);
 	mem_input(mem[0], arp_frame(0, ARPOP_REPLY, HOST_MAC(0),
 	    addr("10.9.0.250"), mem[0]->if_addr));
+	m = take_sent(0);		/* the packet that waited */
+	CHECK_EQ(IP_AT(m)->ip_dst.s_addr, addr("10.9.0.250").s_addr);
+	m_freem(m);
 	expect_resolved(addr("10.9.0.250"));
 	expect_resolved(addr("10.9.0.73"));	/* confirmed last */
+	expect_right_resolved();	/* its interface has a share, too */
 	set("net.link.ether.arp.maxentries", "4096");
 	forget_all();
 }
@@ -246,7 +275,7 @@ fragment(uint16_t id, uint32_t off, bool more)
 
 TEST(fragments_of_others_do_not_stop_reassembly)
 {
-	uint64_t before = counter("net.inet.ip.stats.reassembled");
+	const uint64_t before = counter("net.inet.ip.stats.reassembled");
 	const uint64_t timeout = counter("net.inet.ip.stats.fragtimeout");
 	const uint64_t evicted = counter("net.inet.ip.stats.fragevicted");
 
@@ -257,9 +286,11 @@ TEST(fragments_of_others_do_not_stop_reassembly)
 	fragment(5000, 0, true);
 	fragment(5000, 64, false);
 	CHECK_EQ(counter("net.inet.ip.stats.reassembled"), before + 1);
+	fragment(FLOOD, 64, false);	/* the newest was not evicted */
+	CHECK_EQ(counter("net.inet.ip.stats.reassembled"), before + 2);
 	t_sleep(32 * 1000);
-	/* one went for the datagram above; the others end together */
-	CHECK_EQ(counter("net.inet.ip.stats.fragtimeout"), timeout + 255);
+	/* the datagram 5000 evicted one; the others end together */
+	CHECK_EQ(counter("net.inet.ip.stats.fragtimeout"), timeout + 254);
 	start_over();
 }
 

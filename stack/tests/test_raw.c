@@ -8,6 +8,7 @@
 
 #include <linux/errqueue.h>	/* needs the structures of time */
 
+#include "kern/bpf_filter.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -153,6 +154,37 @@ TEST(icmp_is_filtered_by_type)
 	mem_input(mem[0], echo_request(ROUTER, 8));
 	CHECK_EQ(got(so, buf, sizeof(buf)), -1);
 	CHECK_EQ(sent[0].mq_len, 2);	/* the host answers nevertheless */
+	soclose(so);
+}
+
+/* SO_ATTACH_FILTER: the filter begins where the program's data begins. */
+TEST(packets_are_filtered_by_content)
+{
+	struct sock_filter prog[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP_HDRLEN),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP_ECHO, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 30), BPF_STMT(BPF_RET | BPF_K, 0)
+	};
+	const struct sock_fprog fprog = { nitems(prog), prog };
+	const uint64_t before = counter("net.inet.raw.stats.filtered");
+	struct socket *so = raw(AF_INET, IPPROTO_ICMP);
+	uint8_t buf[200];
+
+	CHECK_EQ(sosetopt(so, SOL_SOCKET, SO_ATTACH_FILTER, &fprog,
+	    sizeof(fprog)), 0);
+	mem_input(mem[0], echo_request(ROUTER, 8));
+	CHECK_EQ(got(so, buf, sizeof(buf)), 30);
+	prog[1].k = ICMP_TIMESTAMP;
+	CHECK_EQ(sosetopt(so, SOL_SOCKET, SO_ATTACH_FILTER, &fprog,
+	    sizeof(fprog)), 0);
+	mem_input(mem[0], echo_request(ROUTER, 8));
+	CHECK_EQ(got(so, buf, sizeof(buf)), -1);
+	CHECK_EQ(counter("net.inet.raw.stats.filtered"), before + 1);
+	soclose(so);
+	/* segments of TCP are not filtered */
+	CHECK_EQ(socreate(AF_INET, SOCK_STREAM, 0, &so), 0);
+	CHECK_EQ(sosetopt(so, SOL_SOCKET, SO_ATTACH_FILTER, &fprog,
+	    sizeof(fprog)), EOPNOTSUPP);
 	soclose(so);
 }
 
