@@ -134,6 +134,18 @@ tcp_pair(int fds[2])
 	OK(close(l));
 }
 
+/* Two UDP sockets: [1] a receiver, [0] a sender connected to it. */
+static inline void
+udp_pair(int s[2])
+{
+	struct sockaddr_in sin;
+
+	s[1] = bound(SOCK_DGRAM);
+	s[0] = bound(SOCK_DGRAM);
+	sin = own_address(s[1]);
+	OK(connect(s[0], (struct sockaddr *)&sin, sizeof(sin)));
+}
+
 static inline void
 close_pair(int fds[2])
 {

@@ -219,6 +219,84 @@ TEST(a_socket_may_be_the_standard_output)
 	OK(close(keep_out));
 }
 
+static bool
+earlier(const struct timespec *a, const struct timespec *b)
+{
+	return (a->tv_sec < b->tv_sec ||
+	    (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec));
+}
+
+/*
+ * Receives a byte 20 ms after it came; true if its stamp is from between
+ * sending and the arrival's event.
+ */
+static bool
+stamped_at_arrival(int s[2], struct timespec *stamp)
+{
+	struct timespec before, after;
+	struct timeval tv;
+	char c;
+
+	OK(clock_gettime(CLOCK_REALTIME_COARSE, &before));
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
+	OK(clock_gettime(CLOCK_REALTIME, &after));
+	nap(20);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	OK(ioctl(s[1], SIOCGSTAMPNS, stamp));
+	OK(ioctl(s[1], SIOCGSTAMP, &tv));
+	CHECK_EQ(tv.tv_sec, stamp->tv_sec);
+	CHECK_EQ(tv.tv_usec, stamp->tv_nsec / 1000);
+	CHECK(!earlier(stamp, &before));
+	return (!earlier(&after, stamp));
+}
+
+/*
+ * SIOCGSTAMP: the time of the datagram that was read last (socket(7)).  A
+ * kernel notes times of arrival from a moment after the first request on
+ * (net_enable_timestamp()), and answers with the present time until then.
+ */
+TEST(the_last_arrival_can_be_requested)
+{
+	int s[2], u[2], t = OK(socket(AF_INET, SOCK_STREAM, 0)), tries = 0;
+	struct timespec stamp, again;
+	struct timeval tv;
+
+	udp_pair(s);
+	FAILS(ioctl(t, SIOCGSTAMP, &tv), ENOENT);
+	FAILS(ioctl(s[1], SIOCGSTAMPNS, &stamp), ENOENT);
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
+	FAILS(ioctl(s[1], SIOCGSTAMP, &tv), ENOENT);	/* not read yet */
+	drain(s[1]);
+	while (!stamped_at_arrival(s, &stamp))
+		CHECK(++tries < 100);
+	OK(ioctl(s[1], SIOCGSTAMPNS, &again));
+	CHECK_EQ(memcmp(&again, &stamp, sizeof(stamp)), 0);
+	OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, u));
+	FAILS(ioctl(u[0], SIOCGSTAMP, &tv), ENOTTY);
+	close_pair(u);
+	close_pair(s);
+	OK(close(t));
+}
+
+/* A datagram that was read before the first request: the time of that. */
+TEST(an_unknown_arrival_is_now)
+{
+	struct timespec stamp, again;
+	int s[2];
+	char c;
+
+	udp_pair(s);
+	send_byte(s[0]);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	OK(ioctl(s[1], SIOCGSTAMPNS, &stamp));
+	nap(20);
+	OK(ioctl(s[1], SIOCGSTAMPNS, &again));
+	CHECK_EQ(memcmp(&again, &stamp, sizeof(stamp)), 0);
+	close_pair(s);
+}
+
 int
 main(int argc, char **argv)
 {

@@ -20,18 +20,6 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* A receiver, and a sender connected to it. */
-static void
-udp_pair(int s[2])
-{
-	struct sockaddr_in sin;
-
-	s[1] = bound(SOCK_DGRAM);
-	s[0] = bound(SOCK_DGRAM);
-	sin = own_address(s[1]);
-	OK(connect(s[0], (struct sockaddr *)&sin, sizeof(sin)));
-}
-
 static void
 set_int(int fd, int level, int name, int value)
 {
@@ -263,59 +251,6 @@ TEST(when_it_came)
 	CHECK(data != NULL);
 	memcpy(&ts, data, sizeof(ts));
 	CHECK(ts.tv_sec >= tv.tv_sec && ts.tv_sec <= time(NULL) + 1);
-	close_pair(s);
-}
-
-/* SIOCGSTAMP: the time of the datagram that was read last (socket(7)). */
-TEST(the_last_arrival_can_be_requested)
-{
-	int s[2], u[2], t = OK(socket(AF_INET, SOCK_STREAM, 0));
-	struct timespec before, after, stamp, again;
-	struct timeval tv;
-	char c;
-
-	udp_pair(s);
-	FAILS(ioctl(t, SIOCGSTAMP, &tv), ENOENT);
-	FAILS(ioctl(s[1], SIOCGSTAMPNS, &stamp), ENOENT);
-	OK(clock_gettime(CLOCK_REALTIME, &before));
-	send_byte(s[0]);
-	CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
-	FAILS(ioctl(s[1], SIOCGSTAMP, &tv), ENOENT);	/* not read yet */
-	OK(clock_gettime(CLOCK_REALTIME, &after));
-	nap(20);
-	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
-	OK(ioctl(s[1], SIOCGSTAMPNS, &stamp));
-	CHECK(stamp.tv_sec > before.tv_sec || (stamp.tv_sec == before.tv_sec &&
-	    stamp.tv_nsec >= before.tv_nsec - 5000000));
-	CHECK(stamp.tv_sec < after.tv_sec || (stamp.tv_sec == after.tv_sec &&
-	    stamp.tv_nsec <= after.tv_nsec));
-	nap(20);
-	OK(ioctl(s[1], SIOCGSTAMPNS, &again));
-	CHECK_EQ(memcmp(&again, &stamp, sizeof(stamp)), 0);
-	OK(ioctl(s[1], SIOCGSTAMP, &tv));
-	CHECK_EQ(tv.tv_sec, stamp.tv_sec);
-	CHECK_EQ(tv.tv_usec, stamp.tv_nsec / 1000);
-	OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, u));
-	FAILS(ioctl(u[0], SIOCGSTAMP, &tv), ENOTTY);
-	close_pair(u);
-	close_pair(s);
-	OK(close(t));
-}
-
-/* A datagram that was read before the first request: the time of that. */
-TEST(an_unknown_arrival_is_now)
-{
-	struct timespec stamp, again;
-	int s[2];
-	char c;
-
-	udp_pair(s);
-	send_byte(s[0]);
-	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
-	OK(ioctl(s[1], SIOCGSTAMPNS, &stamp));
-	nap(20);
-	OK(ioctl(s[1], SIOCGSTAMPNS, &again));
-	CHECK_EQ(memcmp(&again, &stamp, sizeof(stamp)), 0);
 	close_pair(s);
 }
 
