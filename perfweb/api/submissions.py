@@ -187,7 +187,8 @@ def submit_patch(request: HttpRequest, wanted: NewSubmission) -> SubmissionDetai
     try:
         return _detail(services.submit(actor_of(request), wanted.patch.encode("utf-8", "replace"), how))
     except services.DuplicateError as error:
-        raise RefusedError(HTTPStatus.CONFLICT, f"{error} {_address(error.existing)}") from None
+        step = f"To measure it again, use {error.existing.address} or POST {_address(error.existing)}/rerun."
+        raise RefusedError(HTTPStatus.CONFLICT, f"{error} {step}") from None
     except services.PROBLEMS as error:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
 

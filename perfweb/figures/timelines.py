@@ -21,7 +21,8 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
 
 from perfweb.figures.plots import MOST_POINTS, Figure, drawn, lettered, thinned
-from perfweb.runs.models import HostFacts, Summary
+from perfweb.runs.models import Summary
+from perfweb.runs.summaries import facts_of
 from perfweb.verdicts.environment import TableRow, change_in_words, fact_changes
 from perfweb.verdicts.numbers import Scale, scale_for
 
@@ -270,10 +271,7 @@ def changes_of(series: Mapping[str, Line]) -> list[Change]:
                 runs = int(line.run[place]), int(line.run[place + 1])
                 found.setdefault((name.partition("/")[0], float(line.x[place + 1])), runs)
     newest = sorted(found.items(), key=lambda item: item[0][1])[-len(_LETTERS) :]
-    facts: dict[int, dict[str, object]] = {run: {} for _, runs in newest for run in runs}
-    known = HostFacts.objects.filter(run__in=facts) if facts else HostFacts.objects.none()
-    for run, role, told in known.values_list("run_id", "role", "facts"):
-        facts[run][role] = told
+    facts = facts_of({run for _, runs in newest for run in runs})
     return [
         Change(
             letter, x, testbed, after,
@@ -300,7 +298,7 @@ def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
 def timeline_figure(timeline: Timeline) -> Figure:
     """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
     scale = timeline.scale
-    dated = {"title": {"text": "time of the commit, or of its first run where that is not known"}, "type": "date"}
+    dated = {"title": {"text": "time of the commit, or of its first run if that is unknown"}, "type": "date"}
     pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))
@@ -325,9 +323,7 @@ def timeline_figure(timeline: Timeline) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 420,
-            "xaxis": {"title": {"text": "time of the commit or its run"}, "type": "date"}
-            if dated
-            else _run_axis(timeline.places),
+            "xaxis": dated if timeline.window.by == COMMIT else _run_axis(timeline.places),
             "yaxis": {"title": {"text": scale.unit}},
             **timeline.marked(timeline.letters),
             "meta": {"zoom": timeline.window.by, "width": 1100},

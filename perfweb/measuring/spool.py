@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stores samples between the tool and the database, so that neither a crash nor a lost database loses them.
 
-A boot has a journal, `BOOT.told`: a line with the measurement, and then each sample as the host reported it. Each
+A boot has a journal, `BOOT.told`: a line with its measurements, and then each sample as the host reported it. Each
 finished measurement, successful or not, is in BOOT-TEST.json until it is in the database.
 """
 

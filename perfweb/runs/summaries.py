@@ -63,16 +63,22 @@ def lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in PASSING}
 
 
+def facts_of(runs: Iterable[int]) -> dict[int, dict[str, dict[str, Any]]]:
+    """Return the facts about the hosts of runs, by number of the run and role: one query, none without runs."""
+    found: dict[int, dict[str, dict[str, Any]]] = {run: {} for run in runs}
+    for run, role, facts in HostFacts.objects.filter(run__in=found).values_list("run_id", "role", "facts"):
+        found[run][role] = facts
+    return found
+
+
 def environment_digest(facts: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """Return a digest of the facts about hosts, given as (role, facts); empty without any."""
-    known = sorted(((role, lasting(told)) for role, told in facts), key=lambda pair: pair[0])
+    known = sorted(((role, lasting(values)) for role, values in facts), key=lambda pair: pair[0])
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32] if known else ""
 
 
 def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
-    facts: dict[int, list[tuple[str, Mapping[str, Any]]]] = {number: [] for number in numbers}
-    for number, role, told in HostFacts.objects.filter(run__in=numbers).values_list("run_id", "role", "facts"):
-        facts[number].append((role, told))
+    facts = facts_of(numbers)
     variants: dict[int, list[Variant]] = {number: [] for number in numbers}
     for variant in Variant.objects.filter(run__in=numbers).select_related("run__plan", "run__testbed", "build"):
         variants[variant.run_id].append(variant)
@@ -81,7 +87,7 @@ def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
         sets[number][key, test] = samples
     for number in numbers:
         verdicts = _verdicts(variants[number], sets[number])
-        environment = environment_digest(facts[number])
+        environment = environment_digest(facts[number].items())
         for variant in variants[number]:
             yield from _of_variant(variant, environment, sets[number], verdicts)
 

@@ -52,13 +52,14 @@ class SubmissionError(ValueError):
 
 
 class DuplicateError(SubmissionError):
-    """A submission of the same patch on the same base with the same plan exists already."""
+    """A submission of the same patch on the same base with the same plan and testbed exists already.
+
+    The message names it; each interface adds how to measure it again there.
+    """
 
     def __init__(self, existing: Submission) -> None:
-        super().__init__(
-            f"The same patch on the same base with the same plan is {existing} by {existing.author.username} already: "
-            "measure it again."
-        )
+        by = existing.author.username
+        super().__init__(f"Submission {existing.number} by {by} has the same patch, base, plan and testbed.")
         self.existing = existing
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from perfweb.runs.models import HostFacts
+from perfweb.runs.summaries import facts_of
 from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
 from perfweb.tracking import states
@@ -170,10 +170,7 @@ def _host_changes(branch: TrackedBranch, low: int, high: int) -> dict[tuple[str,
         rows = lines.setdefault((key.variant, key.test), [])
         rows += _points(key.environment, points)
     switches = {test: _switches(sorted(rows), low, high) for test, rows in lines.items()}
-    runs = {run for found in switches.values() for pair in found for run in pair}
-    facts: dict[int, dict[str, object]] = {run: {} for run in runs}
-    for run, role, known in HostFacts.objects.filter(run__in=runs).values_list("run_id", "role", "facts"):
-        facts[run][role] = known
+    facts = facts_of({run for found in switches.values() for pair in found for run in pair})
     words = {
         test: tuple(dict.fromkeys(change_in_words(facts[before], facts[after]) for before, after in found))
         for test, found in switches.items()

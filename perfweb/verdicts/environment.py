@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfweb.runs.models import HostFacts, Run, Variant
-from perfweb.runs.summaries import lasting
+from perfweb.runs.summaries import facts_of, lasting
 from perfweb.verdicts.numbers import NOTHING
 from perfweb.verdicts.results import RunResults
 
@@ -53,11 +53,9 @@ def host_table(run: Run) -> tuple[list[str], list[TableRow]]:
 
 def side_rows(variants: Sequence[Variant]) -> list[TableRow]:
     """List the differences between variants of any runs, without their results: one query."""
-    hosts: dict[int, dict[str, Any]] = {}
-    facts = HostFacts.objects.filter(run__in={variant.run_id for variant in variants})
-    for run, role, found in facts.values_list("run_id", "role", "facts"):
-        hosts.setdefault(run, {})[role] = lasting(found)
-    described = [_described(variant, hosts.get(variant.run_id, {})) for variant in variants]
+    facts = facts_of({variant.run_id for variant in variants})
+    hosts = {run: {role: lasting(found) for role, found in of_run.items()} for run, of_run in facts.items()}
+    described = [_described(variant, hosts[variant.run_id]) for variant in variants]
     properties = list(dict.fromkeys(name for description in described for name in description))
     rows = [TableRow(name, [_plain(description.get(name)) for description in described]) for name in properties]
     return [row for row in rows if row.differs]

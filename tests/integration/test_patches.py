@@ -150,7 +150,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
 ) -> None:  # fmt: skip
     """Measure the first submission; the others with the same content get its result."""
     submission = ways.by_form(testbed.name)
-    there = f"is submission {submission.number} by ada already"
+    there = f"Submission {submission.number} by ada has the same patch, base, plan and testbed."
     assert there in ways.by_api(testbed.name)
     patch, plan = tmp_path / "series.mbox", tmp_path / "series.yml"
     patch.write_text(ways.patch)

@@ -40,7 +40,7 @@ def test_patch_is_submitted_read_and_cancelled(author: Actor, diff: bytes) -> No
     assert [row["number"] for row in Client().get(f"{ADDRESS}?state=waiting").json()["items"]] == [made["number"]]
     assert Client().get(made["patch"]).getvalue() == diff
     again = post(author, ADDRESS, wanted)
-    assert (again.status_code, made["url"] in again.json()["detail"]) == (409, True)
+    assert (again.status_code, f"POST {made['url']}/rerun." in again.json()["detail"]) == (409, True)
     assert post(author, f"{made['url']}/cancel", {}).json()["state"] == "cancelled"
     assert post(author, f"{made['url']}/cancel", {}).status_code == 409
 

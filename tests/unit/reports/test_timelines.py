@@ -48,6 +48,14 @@ def test_lettered_lines_mark_where_the_hosts_changed(client: Client) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("by", "kind"), [("commit", {"type": "date"}), ("run", {"tickformat": "d"})])
+def test_the_axis_has_dates_or_numbers_of_runs(client: Client, by: str, kind: dict[str, str]) -> None:
+    create_history(3, [TEST])
+    axis = json.loads(page(client, f"{ADDRESS}?by={by}&graphs=json"))["timeline"]["layout"]["xaxis"]
+    assert {name: axis.get(name) for name in ("type", "tickformat")} == {"type": None, "tickformat": None, **kind}
+
+
+@pytest.mark.django_db
 def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
     runs = create_history(12, [TEST])
     text = text_of(page(client, ADDRESS))
