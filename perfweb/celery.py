@@ -28,7 +28,7 @@ if settings.LOG:  # Celery leaves logging to a receiver of this signal; without 
 
 
 @worker_init.connect
-def _count_as_there_for_good(**_: Any) -> None:
+def _freeze_imports(**_: Any) -> None:
     """Collect garbage early, before the about 220 000 objects of a worker's imports make that slow.
 
     Python scans old objects only when a quarter as many have been added, which here takes hundreds of runs. Frozen

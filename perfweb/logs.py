@@ -37,17 +37,17 @@ class JsonLines(logging.Formatter):
     """A record as {"time", "level", "logger", "message"}, and if present "run", "path" and "exception"."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
         }
         if request := getattr(record, "request", None):  # Django logs the response after the context has ended
-            told["path"] = request.path
+            fields["path"] = request.path
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps({**told, **_about.get()})
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps({**fields, **_about.get()})
 
 
 class TextLines(logging.Formatter):

@@ -277,8 +277,8 @@ class _Booted:
         self._end(state, error, str(ending.get("log") or ""))
 
     def _end(self, state: BootState, error: str, printed: str = "") -> None:
-        said = self.consoles.output()
-        retry_db(lambda: record.boot_ended(self.boot, state, error, printed, said))
+        console = self.consoles.output()
+        retry_db(lambda: record.boot_ended(self.boot, state, error, printed, console))
 
     def _interrupted(self, why: str) -> None:
         """Keeps the samples of an interrupted measurement, which is repeated when the run goes on."""
@@ -316,11 +316,11 @@ class _Booted:
         return pinning
 
 
-def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> str:
+def tunables_problem(planned: Mapping[str, str], effective: Mapping[str, str]) -> str:
     """Returns the tunables that differ from the configured ones, or an empty text."""
     wrong = [
         f"{name} is {effective.get(name, 'unknown')} instead of {value}"
-        for name, value in asked.items()
+        for name, value in planned.items()
         if effective.get(name) != value
     ]
     return f"booted with other tunables than configured: {', '.join(wrong)}" if wrong else ""

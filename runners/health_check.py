@@ -43,8 +43,8 @@ def require(run: Run, plays: Plays) -> None:
     except PlayError as error:
         problems = [str(error)]
     else:
-        facts = {host: told["facts"] for host, told in found.items()}
-        problems = [f"{host}: {problem}" for host, told in found.items() for problem in told["problems"]]
+        facts = {host: answer["facts"] for host, answer in found.items()}
+        problems = [f"{host}: {problem}" for host, answer in found.items() for problem in answer["problems"]]
     retry_db(lambda: outages.checked(run.testbed, str(run), facts, problems))
     if problems:
         raise UnfitError("; ".join(problems))

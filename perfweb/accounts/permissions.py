@@ -81,13 +81,13 @@ class NotAllowedError(PermissionDenied):
     """The user's role does not allow the action; the message names the role that does."""
 
     def __init__(self, action: Action) -> None:
-        least = LOWEST_ROLE[action]
-        needed = f"the role {least.label}" if least else "nothing"
+        lowest = LOWEST_ROLE[action]
+        needed = f"the role {lowest.label}" if lowest else "nothing"
         super().__init__(f"“{action}” needs {needed}, or one above it. An administrator gives roles.")
         self.action = action
 
 
 def may(who: User | AnonymousUser | Actor, action: Action) -> bool:
     """Return whether an account, or an actor for one, may take an action."""
-    least = LOWEST_ROLE[action]
-    return least is None or (who.is_active and getattr(who, "role", 0) >= least)
+    lowest = LOWEST_ROLE[action]
+    return lowest is None or (who.is_active and getattr(who, "role", 0) >= lowest)

@@ -185,8 +185,8 @@ class GitHub(Provider):
         api = "https://api.github.com" if self.issuer == "https://github.com" else f"{self.issuer}/api/v3"
         answer = app.get(f"{api}/user", token=token, headers={"Accept": "application/vnd.github+json"})
         answer.raise_for_status()
-        said = answer.json()
-        return Person(self.issuer, _identifier(said["id"]), str(said["login"]))
+        reply = answer.json()
+        return Person(self.issuer, _identifier(reply["id"]), str(reply["login"]))
 
 
 class OpenId(Provider):
@@ -197,18 +197,18 @@ class OpenId(Provider):
             _bound(session)
             answer = session.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", timeout=SECONDS)
         answer.raise_for_status()
-        said = answer.json()
-        if said["issuer"] != self.issuer:
-            raise self._invalid(f"it calls itself {said['issuer']!r}")
-        addresses = {name: said[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
-        if "userinfo_endpoint" in said:
-            addresses["userinfo_endpoint"] = said["userinfo_endpoint"]
+        metadata = answer.json()
+        if metadata["issuer"] != self.issuer:
+            raise self._invalid(f"it calls itself {metadata['issuer']!r}")
+        addresses = {name: metadata[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
+        if "userinfo_endpoint" in metadata:
+            addresses["userinfo_endpoint"] = metadata["userinfo_endpoint"]
         for address in addresses.values():
             if not is_safe(address):
                 raise self._invalid(f"the address {address!r} is not https")
-        offered = set(said.get("id_token_signing_alg_values_supported", ["RS256"]))
+        offered = set(metadata.get("id_token_signing_alg_values_supported", ["RS256"]))
         signatures = [name for name in SIGNED_WITH if name in offered]
-        method = BASIC if BASIC in said.get("token_endpoint_auth_methods_supported", [BASIC]) else POSTED
+        method = BASIC if BASIC in metadata.get("token_endpoint_auth_methods_supported", [BASIC]) else POSTED
         return self._client(
             "openid profile", method, **addresses, id_token_signing_alg_values_supported=signatures or ["RS256"]
         )
@@ -221,14 +221,14 @@ class OpenId(Provider):
         }
 
     def _person(self, app: Any, token: dict[str, Any]) -> Person:
-        said = token["userinfo"]  # by Authlib, from the ID token
-        if not any(map(said.get, NAMES)) and "userinfo_endpoint" in app.server_metadata:
+        claims = token["userinfo"]  # by Authlib, from the ID token
+        if not any(map(claims.get, NAMES)) and "userinfo_endpoint" in app.server_metadata:
             more = app.userinfo(token=token)
-            if more["sub"] != said["sub"]:
+            if more["sub"] != claims["sub"]:
                 raise self._invalid("the ID token and the user's information are about different people")
-            said |= more
-        names = (said.get(claim) for claim in (*NAMES, "sub"))
-        return Person(self.issuer, _text(said["sub"]), next(str(name) for name in names if name))
+            claims |= more
+        names = (claims.get(claim) for claim in (*NAMES, "sub"))
+        return Person(self.issuer, _text(claims["sub"]), next(str(name) for name in names if name))
 
 
 def _identifier(value: object) -> str:

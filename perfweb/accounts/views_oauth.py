@@ -117,10 +117,10 @@ def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) 
         _one_at_a_time()
         known = _known(person)
         if known and known.user_id != owner:
-            told = (
+            problem = (
                 f"{person.name} at {provider.label} opens another account here. Sign in with it, and unlink it there."
             )
-            raise ProviderError(plain(told))
+            raise ProviderError(plain(problem))
         if known is None:
             _identity(request.user, person)
     return redirect("accounts:account")
@@ -163,11 +163,11 @@ def _free_name(name: str, key: str) -> str:
     """The name at the provider with the provider's key, so that it cannot be a name that an administrator gave or that
     the service uses.
     """
-    told = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "somebody"
-    candidate, number = f"{told}@{key}", 1
+    wished = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "somebody"
+    candidate, number = f"{wished}@{key}", 1
     while User.objects.filter(username__iexact=candidate).exists():
         number += 1
-        candidate = f"{told}-{number}@{key}"
+        candidate = f"{wished}-{number}@{key}"
     return candidate
 
 

@@ -186,7 +186,7 @@ def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG
     """Return one testbed."""
     (state,) = health([_find(name)])
     heard = [
-        TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs)
+        TestNoise(test=row.test, median=row.median, greatest=row.max, runs=row.runs)
         for row in history(state.testbed).noise
     ]
     return TestbedDetail(**_row(state).model_dump(), noise=heard)

@@ -179,7 +179,7 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
 
 def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], page: str) -> Comparison:
     counts = Counter(found.result.verdict for found in compared)
-    asked = {"confidence": f"{terms.confidence:g}", "margin": f"{terms.margin:g}"}
+    parameters = {"confidence": f"{terms.confidence:g}", "margin": f"{terms.margin:g}"}
     return Comparison(
         base=sides[0],
         other=sides[1],
@@ -189,7 +189,7 @@ def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestCom
         words=tally(compared),
         tests=[_verdict(found) for found in compared],
         text=comparison_text(*sides, terms.confidence, compared),
-        page=f"{page}{'&' if '?' in page else '?'}{urlencode(asked)}",
+        page=f"{page}{'&' if '?' in page else '?'}{urlencode(parameters)}",
     )
 
 

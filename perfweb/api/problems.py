@@ -55,10 +55,10 @@ def problem(
 ) -> HttpResponse:
     """Return a problem as a response. With a missing token it has WWW-Authenticate (RFC 9110 section 11.6.1)."""
     known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-    told = Problem(
+    body = Problem(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )
-    content = json.dumps(told.model_dump(), indent=1) + "\n"
+    content = json.dumps(body.model_dump(), indent=1) + "\n"
     return HttpResponse(content, content_type=CONTENT_TYPE, status=status, headers={**known, **(headers or {})})
 
 
@@ -89,11 +89,11 @@ def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed; the reason is in its log.",
         HTTPStatus.SERVICE_UNAVAILABLE: "A part of the service is down; /health/ names it. Try again in a few seconds.",
     }.get(HTTPStatus(response.status_code), "The request was not understood.")
-    told = problem(response.status_code, detail)
+    answer = problem(response.status_code, detail)
     for name in ("Allow", "Retry-After"):
         if name in response.headers:
-            told.headers[name] = response.headers[name]
-    return told
+            answer.headers[name] = response.headers[name]
+    return answer
 
 
 def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -70,7 +70,9 @@ def calls(document: dict[str, Any]) -> list[Call]:
 
 def _success(operation: dict[str, Any]) -> dict[str, Any]:
     """Return the successful response."""
-    found: dict[str, Any] = next(told for status, told in operation["responses"].items() if status.startswith("2"))
+    found: dict[str, Any] = next(
+        details for status, details in operation["responses"].items() if status.startswith("2")
+    )
     return found
 
 

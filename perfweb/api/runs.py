@@ -181,8 +181,8 @@ def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Win
     """List runs, newest first."""
     rows = _filtered(wanted).select_related("plan", "testbed", "imported").prefetch_related("variants__build")
     runs, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda run: run.pk)
-    said = _verdicts_of(runs) if wanted.verdicts else {}
-    return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
+    judged = _verdicts_of(runs) if wanted.verdicts else {}
+    return RunPage(items=[RunRow(**_row(run, judged.get(run.pk))) for run in runs], next=following)
 
 
 @read(router, "runs/{number}", RunDetail, may_lack=True, tag=tag_of_run)
@@ -212,8 +212,8 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
     Poll it at most once per second, or follow the events.
     """
     run = find_run(number)
-    told: dict[str, dict[str, Any]] = {} if run.is_over else progress.latest(number)
-    eta = told.get("eta", {})
+    latest: dict[str, dict[str, Any]] = {} if run.is_over else progress.latest(number)
+    eta = latest.get("eta", {})
     return Progress(
         number=number,
         state=RunState(run.state),
@@ -221,8 +221,8 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
         reason=run.reason,
         fraction=eta.get("fraction"),
         seconds_left=eta.get("seconds"),
-        boot=Booting(**told["boot"]) if "boot" in told else None,
-        measuring=Measuring(**told["measuring"]) if "measuring" in told else None,
+        boot=Booting(**latest["boot"]) if "boot" in latest else None,
+        measuring=Measuring(**latest["measuring"]) if "measuring" in latest else None,
         events=_events(run),
     )
 
@@ -300,7 +300,7 @@ def _verdicts_of(runs: Sequence[Run]) -> dict[int, list[PairVerdict]]:
     }
 
 
-def _row(run: Run, said: list[PairVerdict] | None) -> dict[str, Any]:
+def _row(run: Run, judged: list[PairVerdict] | None) -> dict[str, Any]:
     return {
         "number": run.pk,
         "state": run.state,
@@ -316,7 +316,7 @@ def _row(run: Run, said: list[PairVerdict] | None) -> dict[str, Any]:
         "created": run.created,
         "started": run.started,
         "ended": run.ended,
-        "verdicts": said,
+        "verdicts": judged,
         "url": reverse("api-v1:get_run", args=[run.pk]),
         "page": reverse("reports:run", args=[run.pk]),
     }

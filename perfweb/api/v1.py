@@ -71,8 +71,8 @@ def missing(request: HttpRequest, error: Http404) -> HttpResponse:  # noqa: ARG0
 
 @api.exception_handler(AuthenticationError)
 def unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:  # noqa: ARG001
-    told = "This needs a token, as Authorization: Bearer. Make one on the page of your account."
-    return problem(HTTPStatus.UNAUTHORIZED, told)
+    reason = "This needs a token, as Authorization: Bearer. Make one on the page of your account."
+    return problem(HTTPStatus.UNAUTHORIZED, reason)
 
 
 @api.exception_handler(NotAllowedError)

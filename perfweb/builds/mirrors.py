@@ -128,8 +128,8 @@ def _git(words: list[str], folder: Path, command: list[str] | None = None, secon
     except subprocess.TimeoutExpired:
         raise FetchError(f"fetching takes longer than {seconds:g} s: it is too large, or slow") from None
     if done.returncode != 0:
-        told = " ".join(done.stderr.split())[:300]
-        raise FetchError(f"cannot be fetched: {told or f'git ended with {done.returncode}'}")
+        complaint = " ".join(done.stderr.split())[:300]
+        raise FetchError(f"cannot be fetched: {complaint or f'git ended with {done.returncode}'}")
 
 
 def _is_loopback(host: str) -> bool:

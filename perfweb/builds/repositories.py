@@ -230,11 +230,11 @@ class Bench:
         if done.returncode != 0:
             raise self._refusal(patch, which, done.stderr.decode("utf-8", "replace"))
 
-    def _refusal(self, patch: Patch, which: str, said: str) -> PatchError:
+    def _refusal(self, patch: Patch, which: str, stderr: str) -> PatchError:
         """Translate git's error message."""
-        if bad := _BAD_PATH.search(said):
+        if bad := _BAD_PATH.search(stderr):
             return PatchError(f"{which} names the file “{bad.group(1)[:200]}”, which may not be.")
-        if failed := _FAILED_HUNK.search(said):
+        if failed := _FAILED_HUNK.search(stderr):
             path, line = failed.group(1), int(failed.group(2)[:9])
             hunk, length = _hunk(patch.diff, path, line)
             there = self.output("cat-file", "blob", f":{path}").split("\n")[max(line - 1, 0) :][
@@ -242,15 +242,15 @@ class Bench:
             ]
             message = f"{which} does not apply: {path} differs from what it expects at line {line}."
             return ConflictError(message, hunk, "\n".join(there))
-        if failed := _FAILED_FILE.search(said):
+        if failed := _FAILED_FILE.search(stderr):
             problem = "is not in the base" if failed.group(2).startswith("does") else "is in the base already"
             return ConflictError(f"{which} does not apply: {failed.group(1)[:200]} {problem}.")
-        first = next(iter(said.splitlines()), "").removeprefix("error: ")[:300] or "git gives no reason"
+        first = next(iter(stderr.splitlines()), "").removeprefix("error: ")[:300] or "git gives no reason"
         return PatchError(f"{which} cannot be read: {first}. Send what git prints, whole and unchanged.")
 
     def _changed(self, before: str, after: str, which: str) -> tuple[ChangedFile, ...]:
         """Return the changes of a patch, from the trees that git wrote; refuse all but plain files."""
-        told = self._must(
+        listing = self._must(
             "diff-tree",
             "-r",
             "-z",
@@ -262,7 +262,7 @@ class Bench:
             before,
             after,
         )
-        return changed_files(told, which)
+        return changed_files(listing, which)
 
     def _files(self, tree: str) -> list[SourceFile]:
         listed = self._must("ls-tree", "-r", "-l", "-z", "--full-tree", tree, "--", f"{ROOT}/")
@@ -277,12 +277,12 @@ class Bench:
         ]
 
     def _blobs(self, names: Sequence[str]) -> list[bytes]:
-        told = self._must("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+        listing = self._must("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
         blobs, place = [], 0
         for _ in names:
-            line = told.index(b"\n", place)
-            size = int(told[place:line].split()[2])
-            blobs.append(told[line + 1 : line + 1 + size])
+            line = listing.index(b"\n", place)
+            size = int(listing[place:line].split()[2])
+            blobs.append(listing[line + 1 : line + 1 + size])
             place = line + size + 2
         return blobs
 
@@ -315,9 +315,9 @@ class _Entry:
     path: str
 
 
-def changed_files(told: bytes, which: str) -> tuple[ChangedFile, ...]:
+def changed_files(listing: bytes, which: str) -> tuple[ChangedFile, ...]:
     """Parse the output of `git diff-tree -z --raw --numstat`. Raises PatchError for forbidden changes."""
-    words = iter(told.decode("utf-8", "surrogateescape").split("\0")[:-1])
+    words = iter(listing.decode("utf-8", "surrogateescape").split("\0")[:-1])
     changed = []
     for word in words:
         if word.startswith(":"):
@@ -433,13 +433,13 @@ def _shown(path: str) -> str:
 
 def _objects(git_dir: Path) -> Path:
     """Return the object directory of a repository; `.git` is a file in an added work tree."""
-    asked = subprocess.run(
+    found = subprocess.run(
         ["git", "--git-dir", str(git_dir), "rev-parse", "--path-format=absolute", "--git-path", "objects"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if asked.returncode != 0:
-        raise RepositoryError(f"{git_dir} is no git repository: {asked.stderr.strip()[:200]}")
-    return Path(asked.stdout.strip())
+    if found.returncode != 0:
+        raise RepositoryError(f"{git_dir} is no git repository: {found.stderr.strip()[:200]}")
+    return Path(found.stdout.strip())
 
 
 def _quoted(path: Path) -> str:

@@ -27,11 +27,11 @@ def interim_figure(results: TestResults) -> Figure | None:
 
     Of a large number of samples it draws some, evenly spread over the run.
     """
-    told = list(_courses(results))
-    if not told:
+    every = list(_courses(results))
+    if not every:
         return None
-    step = -(-sum(len(course.rates) for course in told) // MOST_POINTS)
-    courses = told[::step]
+    step = -(-sum(len(course.rates) for course in every) // MOST_POINTS)
+    courses = every[::step]
     scale = scale_for("bits/s", max(max(course.rates) for course in courses))
     traces = []
     for course in courses:
@@ -64,7 +64,7 @@ def _courses(results: TestResults) -> Iterator[Course]:
         boot = measurement.boot
         if measurement.state != MeasurementState.OK:
             continue
-        for number, told in enumerate(measurement.interim):
-            if told and (boot.variant_id, boot.position, number) in counted:
-                seconds, rates = zip(*told, strict=True)
+        for number, points in enumerate(measurement.interim):
+            if points and (boot.variant_id, boot.position, number) in counted:
+                seconds, rates = zip(*points, strict=True)
                 yield Course(measurement, number, seconds, rates)

@@ -56,22 +56,22 @@ class Report:
     final: bool
 
 
-def report(asked: CommentRequest) -> Report:
+def report(request: CommentRequest) -> Report:
     """Return the current response to a request."""
-    known = [(one, status_of(one)) for one in asked.submissions.order_by("number")]
+    known = [(one, status_of(one)) for one in request.submissions.order_by("number")]
     if not known:
-        return Report(f"{asked.answer}\n\n{_mark(asked)}", "", "", "", final=True)
-    told = [one for _, one in known]
-    verdict = _verdict(told)
-    parts = [f"**{verdict}**", asked.answer, *_parts(asked, known)]
+        return Report(f"{request.answer}\n\n{_mark(request)}", "", "", "", final=True)
+    statuses = [one for _, one in known]
+    verdict = _verdict(statuses)
+    parts = [f"**{verdict}**", request.answer, *_parts(request, known)]
     body = "\n\n".join(filter(None, parts))
-    if asked.outdated:
-        newer = f"Outdated: this was about commit `{asked.head[:12]}`; there is a newer one, or a newer request."
+    if request.outdated:
+        newer = f"Outdated: this was about commit `{request.head[:12]}`; there is a newer one, or a newer request."
         body = f"*{newer}*\n\n{folded(verdict, body)}"
-    final = all(one.final for one in told)
-    states = {one.state for one in told}
+    final = all(one.final for one in statuses)
+    states = {one.state for one in statuses}
     state = next((one for one in ("error", "failure") if one in states), "success") if final else "pending"
-    return Report(f"{body}\n\n{_mark(asked)}", state, _short(verdict), known[0][0].address, final)
+    return Report(f"{body}\n\n{_mark(request)}", state, _short(verdict), known[0][0].address, final)
 
 
 def mark(key: object) -> str:
@@ -104,33 +104,37 @@ def status_of(submission: Submission) -> SubmissionStatus:
     return SubmissionStatus(in_words(compared), "failure" if bad else "success", final=True, run=run, pairs=pairs)
 
 
-def _verdict(told: Sequence[SubmissionStatus]) -> str:
+def _verdict(statuses: Sequence[SubmissionStatus]) -> str:
     """Return one line about all submissions: the common verdict, else the next step."""
-    measured = [test for one in told for test in one.compared]
-    open_ones = [one.words for one in told if not one.final]
+    measured = [test for one in statuses for test in one.compared]
+    open_ones = [one.words for one in statuses if not one.final]
     if open_ones:
-        return open_ones[0] + (f" ({len(told) - len(open_ones)} of {len(told)} done)" if len(told) > 1 else "")
-    others = [one.words for one in told if not one.pairs]
+        return open_ones[0] + (
+            f" ({len(statuses) - len(open_ones)} of {len(statuses)} done)" if len(statuses) > 1 else ""
+        )
+    others = [one.words for one in statuses if not one.pairs]
     return ". ".join([*([in_words(measured)] if measured else []), *dict.fromkeys(others)])
 
 
-def _parts(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> list[str]:
+def _parts(request: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> list[str]:
     several = len(known) > 1
-    parts = [_changes(known, several=several), _links(asked, known)]
-    for submission, told in known:
+    parts = [_changes(known, several=several), _links(request, known)]
+    for submission, status in known:
         name = _knobs(submission) if several else ""
-        if told.pairs and told.run:
-            parts += _details(told.run, told.pairs, name)
+        if status.pairs and status.run:
+            parts += _details(status.run, status.pairs, name)
         elif submission.state in {SubmissionState.CONFLICT, SubmissionState.REFUSED} and submission.reason:
             parts.append(folded("Why", block(submission.reason)))
-        elif told.run and told.final and told.run.reason:
-            parts.append(folded("Why", block(told.run.reason)))
+        elif status.run and status.final and status.run.reason:
+            parts.append(folded("Why", block(status.run.reason)))
     return _within(parts)
 
 
 def _changes(known: Sequence[tuple[Submission, SubmissionStatus]], *, several: bool) -> str:
     """Return a table of the largest changes or, without changes, the detectable change."""
-    compared = [(submission, pair, one) for submission, told in known for pair in told.pairs for one in pair.compared]
+    compared = [
+        (submission, pair, one) for submission, status in known for pair in status.pairs for one in pair.compared
+    ]
     changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in NOTABLE]
     if not compared:
         return ""
@@ -158,13 +162,13 @@ def _size(one: TestComparison) -> float:
     return abs(one.change.percent) if one.change else 0.0
 
 
-def _links(asked: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> str:
+def _links(request: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> str:
     pages = ", ".join(
         f"[submission {submission.number}]({submission.address})"
-        + (f", [run {told.run.number}]({settings.SITE_URL}/runs/{told.run.number}/)" if told.run else "")
-        for submission, told in known
+        + (f", [run {status.run.number}]({settings.SITE_URL}/runs/{status.run.number}/)" if status.run else "")
+        for submission, status in known
     )
-    return f"Commit `{asked.head[:12]}`, {pages}."
+    return f"Commit `{request.head[:12]}`, {pages}."
 
 
 def _details(run: Run, pairs: Sequence[Pair], name: str) -> list[str]:
@@ -205,8 +209,8 @@ def _knobs(submission: Submission) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(variant.tunables.items())) if variant else ""
 
 
-def _mark(asked: CommentRequest) -> str:
-    return mark(asked.pk)
+def _mark(request: CommentRequest) -> str:
+    return mark(request.pk)
 
 
 def _short(text: str) -> str:

@@ -19,18 +19,18 @@ def follow() -> None:
     faults.for_each(REPORT, open_requests, _follow)
 
 
-def _follow(asked: CommentRequest) -> None:
-    if asked.answer or asked.submissions.exists():  # another worker is handling it
-        post_report(asked)
+def _follow(request: CommentRequest) -> None:
+    if request.answer or request.submissions.exists():  # another worker is handling it
+        post_report(request)
 
 
-def post_report(asked: CommentRequest) -> None:
+def post_report(request: CommentRequest) -> None:
     """Post the comment and the commit status; the outbox sends them again only if they have changed."""
-    told = report(asked)
-    channel = f"forge:{asked.project.mirror.name}"
-    comment = {"what": "comment", "pull": asked.pull, "body": told.body, "mark": mark(asked.pk)}
-    outbox.post(channel, f"comment {asked.pk}", comment)
-    if told.state and asked.head and not asked.outdated:
-        status = {"state": told.state, "description": told.description, "address": told.address}
-        outbox.post(channel, f"status {asked.head}", {"what": "status", "sha": asked.head, **status})
-    CommentRequest.objects.filter(pk=asked.pk).update(settled=told.final)
+    reply = report(request)
+    channel = f"forge:{request.project.mirror.name}"
+    comment = {"what": "comment", "pull": request.pull, "body": reply.body, "mark": mark(request.pk)}
+    outbox.post(channel, f"comment {request.pk}", comment)
+    if reply.state and request.head and not request.outdated:
+        status = {"state": reply.state, "description": reply.description, "address": reply.address}
+        outbox.post(channel, f"status {request.head}", {"what": "status", "sha": request.head, **status})
+    CommentRequest.objects.filter(pk=request.pk).update(settled=reply.final)

@@ -41,14 +41,14 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
             return read_json(data)
         except JsonError as error:
             raise LaterError(f"{method} {url}: the answer {error}", everything=True) from None
-    told = f"{method} {url}: {answer.status} {data[:300].decode('utf-8', 'replace')}"
+    outcome = f"{method} {url}: {answer.status} {data[:300].decode('utf-8', 'replace')}"
     if pause := _pause(answer.status, answer.headers):
-        raise LaterError(told, min(pause, LONGEST_PAUSE), everything=True)
+        raise LaterError(outcome, min(pause, LONGEST_PAUSE), everything=True)
     if answer.status in {401, 403, 404} and not (edit and answer.status == 404):
-        raise LaterError(told, DENIED, everything=answer.status == 401)
+        raise LaterError(outcome, DENIED, everything=answer.status == 401)
     if answer.status >= 500 or answer.status < 400:
-        raise LaterError(told, everything=True)
-    raise NeverError(told)
+        raise LaterError(outcome, everything=True)
+    raise NeverError(outcome)
 
 
 def _pause(status: int, headers: Mapping[str, str]) -> timedelta | None:

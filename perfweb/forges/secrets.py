@@ -45,9 +45,9 @@ def make(project: Project) -> None:
 
 def _read(file: Path) -> str:
     try:
-        said = file.read_text(encoding="ascii").strip()
+        secret = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        said = ""
-    if len(said) < SHORTEST:
+        secret = ""
+    if len(secret) < SHORTEST:
         raise SecretError(f"{file} has to hold at least {SHORTEST} characters")
-    return said
+    return secret

@@ -98,16 +98,16 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         request = parse(words)
     except RequestError as error:
         problem = f"{code(str(error))} `{PREFIX} help` lists all requests."
-    asked, _ = CommentRequest.objects.get_or_create(
+    comment, _ = CommentRequest.objects.get_or_create(
         project=project, comment=event.comment,
         defaults={"pull": event.pull, "login": event.login[:100], "words": plain(words)},
     )  # fmt: skip
-    if asked.answer or asked.submissions.exists():
+    if comment.answer or comment.submissions.exists():
         return  # handled before, by a process that died before it could record that
     actor = _actor(project, event)
     if not problem:
         try:
-            problem = _do(asked, event, request, actor)
+            problem = _do(comment, event, request, actor)
         except NotAllowedError as error:
             problem = code(str(error))
         except (NotNowError, FetchError) as error:
@@ -116,28 +116,28 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
             problem = f"{MOST_ATTEMPTS} attempts failed: {code(str(error))}. Repeat the request later."
         except submissions.PROBLEMS as error:
             problem = code(str(error))
-    asked.answer = problem
-    asked.save(update_fields=["answer", "head"])
+    comment.answer = problem
+    comment.save(update_fields=["answer", "head"])
 
 
-def _do(asked: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
+def _do(comment: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
     """Handle a request; returns the answer besides results."""
     if request.verb == Verb.HELP:
         return block(help_text(PREFIX))
     if request.verb == Verb.RUN:
-        return _run(asked, event, request, actor)
-    newest = _measured(asked).last()
+        return _run(comment, event, request, actor)
+    newest = _measured(comment).last()
     if newest is None:
         return f"No request was made here yet. Request one by `{PREFIX} run tcp`."
     if request.verb == Verb.CANCEL:
-        return _cancel(asked, newest, actor)
+        return _cancel(comment, newest, actor)
     states = ", ".join(f"[{one}]({one.address}): {_state(one)}" for one in newest.submissions.all())
     return f"Of commit `{newest.head[:12]}`: {states}."
 
 
-def _run(asked: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
+def _run(comment: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
     """Make submissions of the pull request as it is now, one for each combination of knobs; returns why not all."""
-    project = asked.project
+    project = comment.project
     ref = FORGES[project.forge].pull_ref.format(pull=event.pull)
     repository = mirrors.fetch(project.mirror, ref)
     found = mirrors.changes(repository, _branch(request, project, repository), ref, each=request.each)
@@ -151,9 +151,9 @@ def _run(asked: CommentRequest, event: Event, request: Request, actor: Actor) ->
             problem = code(str(error))
             break
     if made:
-        _outdate(_measured(asked))
-        asked.head = found.head
-        asked.submissions.set(made)
+        _outdate(_measured(comment))
+        comment.head = found.head
+        comment.submissions.set(made)
     return problem
 
 
@@ -162,9 +162,9 @@ def _branch(request: Request, project: Project, repository: Repository) -> str:
     return repository.commit(request.base).sha if request.base else project.mirror.branch
 
 
-def _cancel(asked: CommentRequest, newest: CommentRequest, actor: Actor) -> str:
+def _cancel(comment: CommentRequest, newest: CommentRequest, actor: Actor) -> str:
     """Cancel the newest request, for its author or a member with the permission."""
-    if actor.user == asked.project.account and asked.login.lower() != newest.login.lower():
+    if actor.user == comment.project.account and comment.login.lower() != newest.login.lower():
         return "Only the user who requested it, or a user on the allow-list, can cancel it."
     alive = list(newest.submissions.filter(state__in=[SubmissionState.WAITING, SubmissionState.APPROVED]))
     for one in alive:
@@ -186,14 +186,14 @@ def _actor(project: Project, event: Event) -> Actor:
     return Actor(user.username, role, Means.COMMENT, user=user)
 
 
-def _measured(asked: CommentRequest) -> QuerySet[CommentRequest]:
-    others = CommentRequest.objects.filter(project=asked.project, pull=asked.pull).exclude(pk=asked.pk)
+def _measured(comment: CommentRequest) -> QuerySet[CommentRequest]:
+    others = CommentRequest.objects.filter(project=comment.project, pull=comment.pull).exclude(pk=comment.pk)
     return others.filter(submissions__isnull=False).distinct()
 
 
-def _outdate(asked: QuerySet[CommentRequest]) -> None:
+def _outdate(comment: QuerySet[CommentRequest]) -> None:
     """Have our comments say that there is something newer."""
-    keys = list(asked.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
+    keys = list(comment.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
     CommentRequest.objects.filter(pk__in=keys).update(outdated=True, settled=False)
 
 

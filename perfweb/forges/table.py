@@ -96,9 +96,9 @@ class Forge:
         }
 
 
-def _same(told: str, wanted: str) -> bool:
+def _same(given: str, wanted: str) -> bool:
     """Compares in constant time."""
-    return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
 def _hexadecimal(body: bytes, secret: str) -> str:

@@ -53,20 +53,20 @@ def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Re
 
 def _columns(heading: Sequence[str], options: Options, path: Path, files: Files) -> dict[str, int] | None:
     """Return the position of each field in the table; None after reporting a problem of the heading."""
-    asked = options.columns
+    chosen = options.columns
     before = len(files.report.problems)
     there = f"its columns are: {', '.join(heading) or 'none'}"[:300]
     if len(set(heading)) < len(heading):
         twice = next(name for name, count in Counter(heading).items() if count > 1)
         files.report.add(path, 1, f"has the column {twice!r} twice")
-    for name, column in asked.items():
+    for name, column in chosen.items():
         if name not in FIELDS:
             files.report.add(path, 1, f"{name!r} is no field of a sample: map {', '.join(FIELDS)}")
         elif column not in heading:
             files.report.add(path, 1, f"has no column {column!r}; {there}")
-    own = {name: name for name in FIELDS if name not in asked.values() and not (name == "test" and options.test)}
-    columns = {**own, **asked}
-    if columns.get("value") not in heading and "value" not in asked:
+    own = {name: name for name in FIELDS if name not in chosen.values() and not (name == "test" and options.test)}
+    columns = {**own, **chosen}
+    if columns.get("value") not in heading and "value" not in chosen:
         files.report.add(path, 1, f"has no column value: map one with --column value=NAME; {there}")
     if len(files.report.problems) > before:
         return None

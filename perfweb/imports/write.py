@@ -76,12 +76,14 @@ def import_files(
     ImportProblemsError with all problems, and then nothing is imported.
     """
     records, sha256 = read_files(form, paths, options)
-    asked = _reading_options(paths, options)
-    reading = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    chosen = _reading_options(paths, options)
+    reading = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
     with transaction.atomic():
         made, new = Import.objects.get_or_create(
             format=form, sha256=sha256, reading=reading,
-            defaults={"origin": plain(options.origin or asked["files"]), "options": asked, "imported_by": imported_by},
+            defaults={
+                "origin": plain(options.origin or chosen["files"]), "options": chosen, "imported_by": imported_by,
+            },
         )  # fmt: skip
         if not new:
             return made, []
@@ -160,18 +162,18 @@ def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], r
     for test, unit, direction in known.values_list("test", "unit", "direction"):
         if units[test] != (unit, direction):
             place = first[test]
-            asked = (
+            problem = (
                 f"{test} is here in {unit or 'no unit'}, {direction} is better, and not in {units[test][0] or 'none'}"
             )
-            report.add(place.path, place.line, f"{asked}: give --unit and --lower, or another --test")
+            report.add(place.path, place.line, f"{problem}: give --unit and --lower, or another --test")
 
 
 def _reading_options(paths: Sequence[str], options: Options) -> dict[str, Any]:
     """Return the options for reading as JSON: without comments for readers, and with names instead of paths."""
-    asked = {name: value for name, value in asdict(options).items() if name not in {"origin", "title"}}
-    asked["committed"] = options.committed.isoformat() if options.committed else None
-    asked["files"] = ", ".join(Path(path).name for path in paths)
-    return asked
+    chosen = {name: value for name, value in asdict(options).items() if name not in {"origin", "title"}}
+    chosen["committed"] = options.committed.isoformat() if options.committed else None
+    chosen["files"] = ", ".join(Path(path).name for path in paths)
+    return chosen
 
 
 def _plan(options: Options) -> Plan:

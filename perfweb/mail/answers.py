@@ -70,21 +70,21 @@ def missing(numbers: Sequence[int], total: int) -> str:
 def received(submissions: Sequence[Submission], problems: Sequence[str], known: bool) -> str:
     """The confirmation of a request. `known`: the sender is proven to have an account here."""
     lines = [f"{submission.address}\n  {_waits(submission)}" for submission in submissions]
-    stranger = (
+    unknown = (
         "" if known else "The sender is not verified: no account has this address, or no signature (DKIM) proves it."
     )
     first = "This will be measured. The result will be sent to this thread."
-    return _letter(first, "\n".join(lines), *problems, stranger, as_it_is=[1])
+    return _letter(first, "\n".join(lines), *problems, unknown, as_it_is=[1])
 
 
 def conflict(submission: Submission) -> str:
     """The report of a hunk that does not apply."""
-    told, *hunks = submission.reason.split("\n\n", 1)
+    reason, *hunks = submission.reason.split("\n\n", 1)
     quoted = textwrap.indent(plain("\n".join(hunks)), "  ", lambda _: True)
     again = (
         "Make the series again on the current base, best with git format-patch --base, and send it as a new version."
     )
-    return _letter(f"This was not measured, for it does not apply. {told}", quoted, again, as_it_is=[1])
+    return _letter(f"This was not measured, for it does not apply. {reason}", quoted, again, as_it_is=[1])
 
 
 def status(submissions: Sequence[Submission]) -> str:
@@ -105,7 +105,7 @@ def superseded(subject: str) -> str:
     return _letter(f"This is not measured any more: “{subject}” has come.")
 
 
-def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> str:
+def result(submissions: Sequence[Submission], request: str, *, trailer: bool) -> str:
     """The result: the verdict in words, a table and plots for each comparison, and how to repeat it."""
     measured = [(submission, run, pair) for submission in submissions for run, pair in _measured(submission)]
     failed = [_end(submission) for submission in submissions if not is_measured(submission)]
@@ -113,7 +113,7 @@ def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> s
     blocks += [(text, False) for text in failed]
     if measured:
         blocks.append(("To measure it on other hosts send the series to a perfweb there, with this line:", False))
-        blocks.append((f"  {PREFIX} {asked}", True))
+        blocks.append((f"  {PREFIX} {request}", True))
     if trailer:
         verdicts = {test.verdict for _, _, pair in measured for test in pair.compared}
         blocks.append(_trailer(submissions[0].address, verdicts, whole=not failed))
@@ -127,10 +127,12 @@ def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, boo
     knobs = ", ".join(f"{name}={value}" for name, value in pair.b.tunables.items())
     boots = max((max(test.result.boots) for test in tests), default=0)
     seen = f"{boots} boots of each on {run.testbed.label}, base {submission.revision}"
-    said = f"{in_words(tests)} ({pair.b.name} against {pair.a.name}). {seen_at_best([test.result for test in tests])}"
+    verdict = (
+        f"{in_words(tests)} ({pair.b.name} against {pair.a.name}). {seen_at_best([test.result for test in tests])}"
+    )
     archive = f"{settings.SITE_URL}{reverse('reports:run-archive', args=[run.pk])}"
     return [
-        (said.strip(), False),
+        (verdict.strip(), False),
         (_table(tests), True),
         *((f"{test.test}: {test.words}.", False) for test in tests if test.result.lack),
         (DOUBT if any(test.lean is not None for test in tests) else "", False),
@@ -198,10 +200,10 @@ def _end(submission: Submission) -> str:
     """The reason why a submission has no result."""
     run = submission.newest_run
     if submission.state == SubmissionState.APPROVED and run is not None:
-        told = f"Run {run.pk} was {run.get_state_display()}: {run.reason}"
+        outcome = f"Run {run.pk} was {run.get_state_display()}: {run.reason}"
     else:
-        told = f"It was {submission.get_state_display()}: {submission.reason}"
-    return f"Not measured. {plain(told).rstrip(': ')} {submission.address}"
+        outcome = f"It was {submission.get_state_display()}: {submission.reason}"
+    return f"Not measured. {plain(outcome).rstrip(': ')} {submission.address}"
 
 
 def _stands(submission: Submission) -> str:

@@ -24,9 +24,9 @@ def signers(headers: Sequence[str], server: str) -> frozenset[str]:
         statements = list(_statements(header))
         if not server or not statements or [word.lower() for word in statements[0][:1]] != [server.lower()]:
             continue
-        told = [statement for statement in statements[1:] if statement[0].lower().partition("/")[0] == "dkim"]
-        if told:
-            return frozenset(domain for statement in told for domain in _passed(statement))
+        signatures = [statement for statement in statements[1:] if statement[0].lower().partition("/")[0] == "dkim"]
+        if signatures:
+            return frozenset(domain for statement in signatures for domain in _passed(statement))
     return frozenset()
 
 
@@ -34,12 +34,12 @@ def _passed(statement: Sequence[str]) -> Iterator[str]:
     """Return the domain of `dkim=pass header.d=example.org`, or of `header.i=@example.org` without the former."""
     if [word.lower() for word in statement[1:3]] != ["=", "pass"]:
         return
-    said = {
+    properties = {
         name.lower(): statement[place + 2].strip('"').lower()
         for place, name in enumerate(statement[:-2])
         if name.lower() in {"header.d", "header.i"} and statement[place + 1] == "="
     }
-    domain = said.get("header.d") or said.get("header.i", "").rpartition("@")[2]
+    domain = properties.get("header.d") or properties.get("header.i", "").rpartition("@")[2]
     if _DOMAIN.fullmatch(domain):
         yield domain
 

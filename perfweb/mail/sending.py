@@ -67,21 +67,21 @@ def _post(
 
 def send(letter: Letter) -> str:
     """Sends a letter of the outbox; returns its Message-ID.  Raises LaterError and NeverError."""
-    said = letter.content
+    content = letter.content
     own = f"<perfweb.{letter.key}.{letter.since.timestamp():.0f}@{settings.MAIL_ADDRESS.rpartition('@')[2]}>"
     headers = {
         "Message-ID": own,
-        "In-Reply-To": said["in_reply_to"],
-        "References": said["references"],
+        "In-Reply-To": content["in_reply_to"],
+        "References": content["references"],
         "Auto-Submitted": "auto-generated",
-        OWN_HEADER: said["occasion"],
+        OWN_HEADER: content["occasion"],
     }
     mail = EmailMessage(
-        subject=said["subject"],
-        body=said["text"],
+        subject=content["subject"],
+        body=content["text"],
         from_email=settings.MAIL_ADDRESS,
-        to=said["to"],
-        cc=said["cc"],
+        to=content["to"],
+        cc=content["cc"],
         headers={name: value for name, value in headers.items() if value},
     )
     try:

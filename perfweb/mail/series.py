@@ -124,12 +124,12 @@ def _request(postings: Sequence[Posting]) -> Request:
     """Return the request in the mails of a series. Raises RequestError, also for an invalid mail."""
     if problem := next((posting.problem for posting in postings if posting.problem), ""):
         raise RequestError(problem)
-    asked = {posting.request for posting in postings if posting.request}
-    if len(asked) > 1:
+    requests = {posting.request for posting in postings if posting.request}
+    if len(requests) > 1:
         raise RequestError(
             "The mails of this series have different requests: write one line, preferably in the first mail."
         )
-    return parse(asked.pop())
+    return parse(requests.pop())
 
 
 def _missing(series: Series, postings: Sequence[Posting]) -> list[int]:
@@ -171,8 +171,8 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
     for old in older.filter(pk__in=_related(older, postings).values("series")):
         for submission in old.submissions.all():
             cancel(old, submission)
-        if asked := _posting_with_request(old):
-            answer(old, asked, "superseded", answers.superseded(postings[0].subject))
+        if posting := _posting_with_request(old):
+            answer(old, posting, "superseded", answers.superseded(postings[0].subject))
         become(old, SeriesState.OVER)
 
 

@@ -97,9 +97,9 @@ def counters(boot: Boot, views: Mapping[str, str]) -> None:
 
 
 @transaction.atomic
-def debugger(boot: Boot, said: str) -> None:
+def debugger(boot: Boot, threads: str) -> None:
     """Store the threads of a stack that seems to hang, from the stack or its host; replaces an earlier list."""
-    artefact(boot, ArtefactKind.BOOT_LOG, "debugger.txt", said)
+    artefact(boot, ArtefactKind.BOOT_LOG, "debugger.txt", threads)
 
 
 def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: Measurement | None = None) -> None:

@@ -70,13 +70,13 @@ def salvaged(journal: Path) -> tuple[list[RawMeasurement], list[str]]:
     damaged = []
     for line in lines[1:]:
         try:
-            told = json.loads(line)
-            test, left = told["test"], told["left"]
+            record = json.loads(line)
+            test, left = record["test"], record["left"]
             taken = samples[test]
         except (ValueError, RecursionError, KeyError, TypeError):
             damaged.append(line)
             continue
-        taken += [RawSample.read(told["sample"])] if "sample" in told else []
+        taken += [RawSample.read(record["sample"])] if "sample" in record else []
         reason = f"the worker died with {left} samples to take" if left else ""
         begun[test] = replace(begun[test], samples=taken, reason=reason)
     return [raw for raw in begun.values() if raw.samples], damaged

@@ -96,10 +96,10 @@ def restore(source: Path) -> Manifest:
 def read_manifest(source: Path) -> Manifest:
     """Read the manifest of a back-up. Raises BackupError."""
     try:
-        told: dict[str, Any] = read_json((source / MANIFEST).read_text(encoding="utf-8"))
-        if told.get("format") != FORMAT:
-            raise BackupError(f"{source} has the format {told.get('format')}; this version reads {FORMAT}")
-        return Manifest(**told)
+        manifest: dict[str, Any] = read_json((source / MANIFEST).read_text(encoding="utf-8"))
+        if manifest.get("format") != FORMAT:
+            raise BackupError(f"{source} has the format {manifest.get('format')}; this version reads {FORMAT}")
+        return Manifest(**manifest)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise BackupError(f"{source} is no back-up: {MANIFEST}: {error}") from None
 
@@ -179,9 +179,9 @@ def _pg_restore(dump: Path) -> None:
 
 def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str:
     """Return the output of a program of PostgreSQL. Raises BackupError."""
-    told = connection.settings_dict
+    database = connection.settings_dict
     environment = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
-    values = {name: str(told[key]) for name, key in environment.items() if told[key]} if connected else {}
+    values = {name: str(database[key]) for name, key in environment.items() if database[key]} if connected else {}
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | values)
     except FileNotFoundError:
@@ -215,14 +215,14 @@ def _check_migrations(manifest: Manifest) -> None:
 
 def _check_server(manifest: Manifest) -> None:
     """Refuse a dump of a newer server, because an older one may not understand it, or understand it differently."""
-    told = re.match(r"PostgreSQL (\d+)", manifest.server)
-    if told is None:
+    version = re.match(r"PostgreSQL (\d+)", manifest.server)
+    if version is None:
         raise BackupError(f"{MANIFEST} names no version of PostgreSQL but {manifest.server!r}")
     ours = _server_version()
-    if int(ours.split(".")[0]) < int(told.group(1)):
+    if int(ours.split(".")[0]) < int(version.group(1)):
         raise BackupError(
             f"it was made with {manifest.server} and this server is PostgreSQL {ours}: restore on "
-            f"PostgreSQL {told.group(1)} or later"
+            f"PostgreSQL {version.group(1)} or later"
         )
 
 

@@ -21,8 +21,8 @@ def look(checks: Iterable[Check]) -> None:
         if not faults.attempt(LOOK, check.__name__, lambda: found.extend(violations([check]))):  # noqa: B023
             continue
         Fault.objects.filter(task=task.name).exclude(item__in=map(faults.short, found)).delete()
-        for said in found:
-            faults.note(task, said, "the database contradicts itself")
+        for problem in found:
+            faults.note(task, problem, "the database contradicts itself")
 
 
 def count() -> int:

@@ -167,4 +167,4 @@ def _lab(lab: str, names: Iterable[str]) -> str:
 def _workers() -> set[str]:
     """Return the names of the workers that answer."""
     answers = current_app.control.ping(timeout=PING_SECONDS) or []
-    return {name for told in answers for name in told}
+    return {name for reply in answers for name in reply}

@@ -35,7 +35,7 @@ def send(letter: Letter) -> str:
         raise LaterError(f"POST {url}: no answer ({type(error).__name__})") from None
     if 200 <= answer.status < 300:
         return delivery
-    told = f"POST {url}: {answer.status}"
+    outcome = f"POST {url}: {answer.status}"
     if answer.status >= 500 or answer.status in LATER:
-        raise LaterError(told)
-    raise NeverError(told)
+        raise LaterError(outcome)
+    raise NeverError(outcome)

@@ -41,10 +41,10 @@ class StillRunningError(RuntimeError):
     """An archive of an unfinished run was requested; the message names the alternatives."""
 
 
-def table_body(selection: Selection, stem: str, form: str, table: Table, asked: str = "") -> Body:
-    """A table in one of FORMATS; `asked` are further parameters, such as a confidence level."""
+def table_body(selection: Selection, stem: str, form: str, table: Table, parameters: str = "") -> Body:
+    """A table in one of FORMATS; `parameters` are further ones, such as a confidence level."""
     kind = FORMATS[form]
-    return _written_body(selection, f"{stem}.{form}", kind.content_type, lambda: kind.write(table), asked)
+    return _written_body(selection, f"{stem}.{form}", kind.content_type, lambda: kind.write(table), parameters)
 
 
 def document_body(selection: Selection, run: Run) -> Body:
@@ -53,9 +53,9 @@ def document_body(selection: Selection, run: Run) -> Body:
 
 
 def _written_body(
-    selection: Selection, name: str, content_type: str, write: Callable[[], Iterator[bytes]], asked: str = ""
+    selection: Selection, name: str, content_type: str, write: Callable[[], Iterator[bytes]], parameters: str = ""
 ) -> Body:
-    written = _written(selection, name, write, asked)
+    written = _written(selection, name, write, parameters)
     return Body(
         f"{selection.name}-{name}",
         content_type,
@@ -67,15 +67,15 @@ def _written_body(
     )
 
 
-def _written(selection: Selection, name: str, write: Callable[[], Iterator[bytes]], asked: str = "") -> Written:
-    return Written(f"{selection.version} {selection.name} {name} {asked}", write)
+def _written(selection: Selection, name: str, write: Callable[[], Iterator[bytes]], parameters: str = "") -> Written:
+    return Written(f"{selection.version} {selection.name} {name} {parameters}", write)
 
 
 def _etag(identity: str) -> str:
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 
-def archive_body(selection: Selection, members: Callable[[], Iterable[Member]], asked: str = "") -> Body:
+def archive_body(selection: Selection, members: Callable[[], Iterable[Member]], parameters: str = "") -> Body:
     """An archive of members, which are made during the download. Raises StillRunningError."""
     modified = selection.modified
     if not selection.is_over or modified is None:
@@ -98,7 +98,7 @@ def archive_body(selection: Selection, members: Callable[[], Iterable[Member]], 
         "application/x-tar",
         lambda start: archive().pieces(start),
         lambda: archive().length,
-        _etag(f"{selection.version} {selection.name} tar {asked}"),
+        _etag(f"{selection.version} {selection.name} tar {parameters}"),
         modified,
     )
 
@@ -147,9 +147,9 @@ def side_members(selection: Selection, sides: Sequence[Side], confidence: float,
 
 def series_members(selection: Selection, test: str, window: Window, wanted: Sequence[str]) -> Iterator[Member]:
     """The series itself, samples, files for ministat and outputs of all its measurements."""
-    asked = f"{window} {wanted}"
-    yield _table_member(selection, "series.csv", selections.series_table(test, window, wanted), asked)
-    yield _table_member(selection, "samples.csv", selections.samples_table(selection), asked)
+    parameters = f"{window} {wanted}"
+    yield _table_member(selection, "series.csv", selections.series_table(test, window, wanted), parameters)
+    yield _table_member(selection, "samples.csv", selections.samples_table(selection), parameters)
     variants = dict(Variant.objects.filter(run__in=selection.runs.values("pk")).values_list("pk", "name"))
     for run, variant, _, found in sample_sets(Q(measurement__in=selection.measurements.order_by().values("pk"))):
         yield _ministat_member(names.ministat_file(f"run-{run}/{variants[variant]}", test), found.values)
@@ -165,13 +165,15 @@ def _ministat_member(name: str, values: Iterable[float]) -> Member:
     return text_member(f"ministat/{name}", ministat_lines(values))
 
 
-def _table_member(selection: Selection, name: str, table: Table, asked: str = "") -> Member:
+def _table_member(selection: Selection, name: str, table: Table, parameters: str = "") -> Member:
     kind = FORMATS[name.rpartition(".")[2]]
-    return _written_member(selection, name, lambda: kind.write(table), asked)
+    return _written_member(selection, name, lambda: kind.write(table), parameters)
 
 
-def _written_member(selection: Selection, name: str, write: Callable[[], Iterator[bytes]], asked: str = "") -> Member:
-    return Member(name, measured(_written(selection, name, write, asked)), write)
+def _written_member(
+    selection: Selection, name: str, write: Callable[[], Iterator[bytes]], parameters: str = ""
+) -> Member:
+    return Member(name, measured(_written(selection, name, write, parameters)), write)
 
 
 def _artefacts(selection: Selection, name: Callable[[int, str], str]) -> Iterator[Member]:

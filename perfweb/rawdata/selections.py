@@ -166,8 +166,8 @@ def interim_table(selection: Selection) -> Table:
     def rows() -> Iterator[Row]:
         place = ("boot__run_id", "boot__position", "boot__attempt", "pk")
         fields = (field for _, field in _INTERIM_FIELDS)
-        told = selection.measurements.exclude(interim=[]).order_by(*place).values_list(*fields, "interim")
-        for *where, samples in told.iterator(ROWS_AT_ONCE):
+        measurements = selection.measurements.exclude(interim=[]).order_by(*place).values_list(*fields, "interim")
+        for *where, samples in measurements.iterator(ROWS_AT_ONCE):
             for index, intervals in enumerate(samples):
                 yield from ((*where, index, *interval) for interval in intervals)
 

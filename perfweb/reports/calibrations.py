@@ -99,8 +99,8 @@ class Trust:
         return next(rule for rule in self.rules if rule.decides)
 
     def _share(self, rule: str) -> float:
-        told = sum(float(row.alarms[rule]["share"]) * row.comparisons for row in self.rows)
-        return told / self.comparisons
+        alarms = sum(float(row.alarms[rule]["share"]) * row.comparisons for row in self.rows)
+        return alarms / self.comparisons
 
     def _width(self, rule: str) -> float:
         widths = [(float(row.alarms[rule]["width"]), float(row.alarms[VERDICT]["width"])) for row in self.rows]

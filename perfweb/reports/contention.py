@@ -61,10 +61,10 @@ def moved(variants: Mapping[str, Variant], published: Mapping[str, Any]) -> Cont
     """Compare the published contention of locks with that of the boots of two variants."""
     before, after = (variants.get(published[when]) for when in ("before", "after"))
     known = [Side(variant.name, variant.name, [variant], {}) for variant in (before, after) if variant]
-    told = reports_of(known, [VIEW])[VIEW] if before and after else [[], []]
+    texts = reports_of(known, [VIEW])[VIEW] if before and after else [[], []]
     locks = published["locks"]
     places = {fields["name"]: fields["ours"] for fields in locks if "ours" in fields}
-    here = [[failed(counted(text, places)) for text in boots] for boots in told]
+    here = [[failed(counted(text, places)) for text in boots] for boots in texts]
     there = [failed({fields["name"]: fields[when] for fields in locks if when in fields}) for when in ("was", "is")]
     names = [fields["name"] for fields in locks]
     return Contention(before, after, [_row(name, [side.get(name) for side in there], here, places) for name in names])

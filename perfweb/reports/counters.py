@@ -40,25 +40,25 @@ def read_counters(text: str) -> dict[str, int]:
 def reports_of(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
     """Read the reports of each side's boots, by view: one query."""
     side_of = {variant.pk: place for place, side in enumerate(sides) for variant in side.variants}
-    told: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}
+    reports: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}
     texts = Artefact.objects.filter(
         kind__in=[ArtefactKind.TUNABLES, ArtefactKind.COUNTERS],
-        name__regex=rf"/(counters-)?({'|'.join(told)})\.txt$",
+        name__regex=rf"/(counters-)?({'|'.join(reports)})\.txt$",
         boot__variant__in=side_of,
         boot__sentinel=False,
     ).values_list("boot__variant_id", "name", "content")
     for variant, name, content in texts:
         view = name.rpartition("/")[2].removeprefix("counters-").removesuffix(".txt")
-        told[view][side_of[variant]].append(bytes(content).decode("utf-8", "replace"))
-    return told
+        reports[view][side_of[variant]].append(bytes(content).decode("utf-8", "replace"))
+    return reports
 
 
-def counter_rows(told: Mapping[str, Sequence[Sequence[str]]]) -> list[CounterRow]:
+def counter_rows(reports: Mapping[str, Sequence[Sequence[str]]]) -> list[CounterRow]:
     """List the counters that differ most between sides, at most MOST_ROWS; each view has the texts of each side's
     boots. Values that did not change during a boot are left out, because they are settings or unused counters.
     """
-    started, ended = (_means(told[view]) for view in (AT_START, AT_END))
-    unknown = [None] * len(told[AT_END])
+    started, ended = (_means(reports[view]) for view in (AT_START, AT_END))
+    unknown = [None] * len(reports[AT_END])
     counted = (name for name, means in ended.items() if _moved(started.get(name, unknown), means))
     rows = [CounterRow(name, ended[name]) for name in sorted(counted)]
     differing = [row for row in rows if row.spread > 1 and min(mean or 0 for mean in row.means) >= 0]
@@ -69,9 +69,9 @@ def _moved(started: Sequence[float | None], ended: Sequence[float | None]) -> bo
     return any(after is not None and after != before for before, after in zip(started, ended, strict=True))
 
 
-def _means(told: Sequence[Sequence[str]]) -> dict[str, list[float | None]]:
+def _means(reports: Sequence[Sequence[str]]) -> dict[str, list[float | None]]:
     """The mean per boot of each counter on each side."""
-    sides = [[read_counters(text) for text in boots] for boots in told]
+    sides = [[read_counters(text) for text in boots] for boots in reports]
     names = {name for boots in sides for boot in boots for name in boot}
     return {name: [_mean(boot.get(name) for boot in boots) for boots in sides] for name in names}
 

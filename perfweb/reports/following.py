@@ -25,7 +25,7 @@ class Watch:
         self.doing = ""
         self.fraction = 0.0
         self.seconds = 0.0
-        self.told = time.monotonic()
+        self.estimated = time.monotonic()
 
     def listen(self, number: int) -> None:
         for event in progress.progress_since(number, self.last_id):
@@ -43,11 +43,11 @@ class Watch:
                 self.doing = f"{values['test']} on {values['variant']}"
             case "eta":
                 self.fraction, self.seconds = values["fraction"], values["seconds"]
-                self.told = time.monotonic()
+                self.estimated = time.monotonic()
 
     def line(self) -> str:
         """Between two events the bar moves at the estimated pace."""
-        since = min(time.monotonic() - self.told, self.seconds)
+        since = min(time.monotonic() - self.estimated, self.seconds)
         share = since / self.seconds if self.seconds else 0.0
         fraction = self.fraction + (1 - self.fraction) * share
         done = round(BAR_WIDTH * fraction)

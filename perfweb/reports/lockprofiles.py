@@ -81,10 +81,12 @@ def read_profile(text: str) -> Costs:
     return found
 
 
-def lock_tables(told: Mapping[str, Sequence[Sequence[str]]]) -> list[LockTable]:
+def lock_tables(reports: Mapping[str, Sequence[Sequence[str]]]) -> list[LockTable]:
     """Return a table for each view in the boots of any side; a view has the texts of each side's boots."""
     profiles = (
-        (view, [[read_profile(text) for text in boots] for boots in told[view]]) for view in TITLES if view in told
+        (view, [[read_profile(text) for text in boots] for boots in reports[view]])
+        for view in TITLES
+        if view in reports
     )
     return [_table(TITLES[view], sides) for view, sides in profiles if any(any(boots) for boots in sides)]
 

@@ -22,7 +22,7 @@ class Cell:
     variant: Variant
     series: Series | None
     measurements: list[Measurement]
-    said: TestVerdict | None
+    verdict: TestVerdict | None
 
     @property
     def failures(self) -> int:
@@ -45,7 +45,7 @@ class Row:
 
     test: TestResults
     cells: list[Cell]
-    said: list[TestVerdict]
+    verdicts: list[TestVerdict]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class BriefCell:
 
     summary: Summary | None
     failures: int
-    said: TestVerdict | None
+    verdict: TestVerdict | None
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def full_rows(results: RunResults, pairs: Iterable[PairVerdicts]) -> list[Row]:
             )
             for variant in results.variants
         ]
-        rows.append(Row(test, cells, [said[test.name] for said in by_variant.values()]))
+        rows.append(Row(test, cells, [verdicts[test.name] for verdicts in by_variant.values()]))
     return rows
 
 
@@ -111,4 +111,4 @@ def brief_rows(
 
 
 def _by_variant(pairs: Iterable[PairVerdicts]) -> dict[int, dict[str, TestVerdict]]:
-    return {pair.b.pk: {said.test: said for said in pair.tests} for pair in pairs}
+    return {pair.b.pk: {test.test: test for test in pair.tests} for pair in pairs}

@@ -58,11 +58,11 @@ def beside(run: Run) -> Published | None:
         return None
     variants = {variant.name: variant for variant in run.variants.all()}
     baseline = next((variant.name for variant in variants.values() if variant.baseline), "")
-    asked = {(fields.get("against", baseline), fields["variant"]) for fields in found["effects"]}
+    wanted = {(fields.get("against", baseline), fields["variant"]) for fields in found["effects"]}
     counted = counted_samples([run])[run.pk]
     ours = {
         (base, variant, compared.test): compared
-        for base, variant in asked & {(a, b) for a in variants for b in variants}
+        for base, variant in wanted & {(a, b) for a in variants for b in variants}
         for compared in compare_variants(variants[base], variants[variant], counted, DEFAULT_CONFIDENCE)
     }
     rows = [_row(fields, baseline, ours) for fields in found["effects"]]

@@ -27,7 +27,7 @@ class TestNoise:
 
     test: str
     median: float
-    greatest: float
+    max: float
     runs: int
 
 
@@ -77,7 +77,7 @@ class Health:
         return sum(run.state in {RunState.FAILED, RunState.INTERRUPTED} for run in self.runs)
 
     @property
-    def silent(self) -> bool:
+    def expired(self) -> bool:
         """Whether the lease has expired."""
         return self.lease is not None and self.lease.expires < timezone.now()
 
@@ -89,7 +89,7 @@ class Health:
     @property
     def good(self) -> bool:
         unfit = self.check is not None and self.check.problems
-        return not (self.silent or self.problem or self.failed or self.outages or unfit)
+        return not (self.expired or self.problem or self.failed or self.outages or unfit)
 
     @property
     def words(self) -> str:
@@ -97,7 +97,7 @@ class Health:
         if self.problem and self.lease:
             held = f"out of service, {self.lease.holder} left it unclean"
         elif self.lease:
-            held = f"held by {self.lease.holder}" + (", which does not respond" if self.silent else "")
+            held = f"held by {self.lease.holder}" + (", which does not respond" if self.expired else "")
         held = "; ".join([held, *(f"in {outage.kind}" for outage in self.outages)])
         if self.check and self.check.problems:
             held += "; unfit at the last check"

@@ -39,6 +39,6 @@ def _design(plan: PlanSpec, minutes: float, noise: list[Noise], boot_seconds: fl
     most = Design(MOST_BOOTS, MOST_PER_BOOT)
     found = allocate(noise, 60 * minutes - sentinel, seconds, plan.confidence, most)
     if found is None:
-        least = (2 * seconds(1) + sentinel) / 60
-        raise SizeError(f"a budget of {minutes:g} min is too short: two boots of each variant take {least:.1f} min")
+        shortest = (2 * seconds(1) + sentinel) / 60
+        raise SizeError(f"a budget of {minutes:g} min is too short: two boots of each variant take {shortest:.1f} min")
     return found

@@ -69,11 +69,11 @@ def plan_text(target: str, tests: Sequence[str], minutes: float, *, layouts: boo
 def calibrate(number: int) -> None:
     """Stores the calibration of a run, replacing an existing one."""
     alike = same(Variant.objects.filter(run=number).order_by("position"))
-    told = _of_tests(number, alike) if alike else []
+    calibrations = _of_tests(number, alike) if alike else []
     with transaction.atomic():
         Run.objects.select_for_update().get(number=number)  # another process may do the same at this moment
         Calibration.objects.filter(run=number).delete()
-        Calibration.objects.bulk_create(told)
+        Calibration.objects.bulk_create(calibrations)
 
 
 def same(variants: Iterable[Variant]) -> list[Variant]:
@@ -125,8 +125,8 @@ def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Ca
     values, of_values = one.values + other.values, one.boots + other.boots
     if min(values) <= 0:
         return None
-    told = false_alarms(list(zip(one.by_boot, other.by_boot, strict=False)), DEFAULT_CONFIDENCE)
-    if told is None or len(values) == len(set(of_values)):
+    found = false_alarms(list(zip(one.by_boot, other.by_boot, strict=False)), DEFAULT_CONFIDENCE)
+    if found is None or len(values) == len(set(of_values)):
         return None
     deviation = _deviations(values, of_values, layouts)
     return Calibration(
@@ -136,10 +136,10 @@ def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Ca
         layout_deviation=deviation.get("layouts"),
         sample_deviation=deviation["samples"],
         confidence=DEFAULT_CONFIDENCE,
-        comparisons=told.comparisons,
-        disjoint=told.disjoint,
-        blocks=told.blocks,
-        alarms={name: asdict(alarms) for name, alarms in told.alarms.items()},
+        comparisons=found.comparisons,
+        disjoint=found.disjoint,
+        blocks=found.blocks,
+        alarms={name: asdict(alarms) for name, alarms in found.alarms.items()},
     )
 
 
@@ -158,9 +158,9 @@ def _deviations(values: Sequence[float], boots: Sequence[int], layouts: Mapping[
 def _boot_seconds(number: int) -> float:
     """Return the mean time of a boot without its measurements, in seconds."""
     ended = Boot.objects.filter(run=number, ended__isnull=False)
-    told = ended.annotate(measured=Coalesce(Sum("measurements__seconds"), 0.0))
+    runs = ended.annotate(measured=Coalesce(Sum("measurements__seconds"), 0.0))
     spent = [
         (ended - started).total_seconds() - measured
-        for started, ended, measured in told.values_list(F("started"), F("ended"), "measured").order_by()
+        for started, ended, measured in runs.values_list(F("started"), F("ended"), "measured").order_by()
     ]
     return max(fmean(spent), 0.0) if spent else costs.BOOT_SECONDS

@@ -37,7 +37,7 @@ def violations(checks: Sequence[Check] | None = None) -> list[str]:
         if not connection.savepoint_ids:  # unless another caller has begun the transaction
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return [said for check in CHECKS if checks is None or check in checks for said in check()]
+        return [problem for check in CHECKS if checks is None or check in checks for problem in check()]
 
 
 def _leases_without_a_live_run() -> Iterator[str]:

@@ -233,11 +233,11 @@ LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", str(PERFWEB_VAR / "lab" 
 
 def _site_url() -> str:
     """Return the site's address: the configured one, or that of `./dev`."""
-    told = os.environ.get("PERFWEB_SITE_URL", "")
+    configured = os.environ.get("PERFWEB_SITE_URL", "")
     address = _RUN / "url"
-    if not told and address.exists():
-        told = address.read_text(encoding="ascii").strip()
-    return (told or f"http://127.0.0.1:{os.environ.get('PERFWEB_PORT', '8000')}").rstrip("/")
+    if not configured and address.exists():
+        configured = address.read_text(encoding="ascii").strip()
+    return (configured or f"http://127.0.0.1:{os.environ.get('PERFWEB_PORT', '8000')}").rstrip("/")
 
 
 # For the addresses that commands print.

@@ -184,9 +184,9 @@ def _matrix(words: Sequence[str]) -> str:
     for known in (name, f"{name}-quick"):
         if known in MATRICES:
             return known
-    spoken = [_display_name(known) for known in MATRICES]
-    near = _near(" ".join(words), [*spoken, *(known.removesuffix(" quick") for known in spoken), *Verb, *FLAGS])
-    raise RequestError(f"There are no tests “{_shown(' '.join(words))}”{near}: there are {', '.join(spoken)}.")
+    shown = [_display_name(known) for known in MATRICES]
+    near = _near(" ".join(words), [*shown, *(known.removesuffix(" quick") for known in shown), *Verb, *FLAGS])
+    raise RequestError(f"There are no tests “{_shown(' '.join(words))}”{near}: there are {', '.join(shown)}.")
 
 
 def _display_name(name: str) -> str:

@@ -291,11 +291,11 @@ def _spec(wanted: SubmissionRequest, text: str) -> PlanSpec:
 def _check_sources(spec: PlanSpec, patches: int) -> None:
     """Check a user's own plan: it has to measure the patch, and only existing stages."""
     known = _stages_by_source(patches)
-    asked = {variant.source for variant in spec.variants}
-    if unknown := sorted(asked - known.keys()):
+    sources = {variant.source for variant in spec.variants}
+    if unknown := sorted(sources - known.keys()):
         had = ", ".join(f"“{name}”" for name in known)
         raise SubmissionError(f"The plan names the source “{unknown[0]}”; this submission has {had}.")
-    if not asked - {BASE}:
+    if not sources - {BASE}:
         raise SubmissionError("No variant of this plan is built from the patch: give one `source: patch`.")
 
 

@@ -24,12 +24,12 @@ class Result:
     @property
     def words(self) -> str:
         """The common verdict of all."""
-        return in_words([said for pair in self.pairs for said in pair.tests])
+        return in_words([test for pair in self.pairs for test in pair.tests])
 
     @property
     def rows(self) -> list[tuple[str, tuple[tuple[str, TestVerdict], ...]]]:
         """Each test with its verdict on each stage, by name."""
-        stages = [[(pair.b.name, said) for said in pair.tests] for pair in self.pairs]
+        stages = [[(pair.b.name, test) for test in pair.tests] for pair in self.pairs]
         return [(row[0][1].test, row) for row in zip(*stages, strict=True)]
 
 

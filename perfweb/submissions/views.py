@@ -39,13 +39,13 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         found = found.filter(number__lt=before)
     rows = list(found.prefetch_related("runs__variants")[: PER_PAGE + 1])
     newest = {row.number: run for row in rows for run in row.runs.all()[:1]}
-    said = {run.pk: pairs for run, pairs in verdicts(list(newest.values()))}
+    judged = {run.pk: pairs for run, pairs in verdicts(list(newest.values()))}
     waiting = Submission.objects.filter(state=SubmissionState.WAITING).select_related("author", "testbed")
     measured = Run.objects.filter(submissions__isnull=False, state__in=states.ACTIVE).prefetch_related("submissions")
     context = {
         "running": [(run, progress.latest(run.pk)) for run in measured.distinct()],
         "rows": [
-            (row, run, said[run.pk] if run else ())
+            (row, run, judged[run.pk] if run else ())
             for row, run in ((row, newest.get(row.number)) for row in rows[:PER_PAGE])
         ],
         "older": rows[PER_PAGE - 1].number if len(rows) > PER_PAGE else None,

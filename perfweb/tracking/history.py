@@ -55,11 +55,11 @@ def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
                 f"{branch} does not contain {since[:10]} any more: it was rewritten; track it again with another name"
             )
         chain = bench.output("rev-list", "--first-parent", "--reverse", f"{since}..{tip}", "--").split()
-        told = [bench.output("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
+        listings = [bench.output("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
         words = ("--no-show-signature", "--first-parent", "--reverse", _FORMAT, f"{since}..{tip}", "--", f"{ROOT}/")
-        told.append(bench.output("log", *words))
+        listings.append(bench.output("log", *words))
     places = {sha: place for place, sha in enumerate([since, *chain], start=1)}
-    return [_listed(line, places) for text in told for line in text.split("\n") if line]
+    return [_listed(line, places) for text in listings for line in text.split("\n") if line]
 
 
 def _listed(line: str, places: dict[str, int]) -> Listed:

@@ -41,7 +41,7 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
     if low >= high:
         raise PeriodError(f"{first.short} does not come before {last.short} on {branch}: write the older one first.")
     inside = branch.commits.filter(position__gt=low, position__lte=high)
-    told = alerts_of(branch).filter(
+    alerts = alerts_of(branch).filter(
         Q(culprit__position__gt=low, culprit__position__lte=high)
         | Q(culprit=None, until__position__gt=low, until__position__lte=high)
     )
@@ -52,14 +52,14 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
         inside.count(),
         inside.filter(runs__isnull=False).distinct().count(),
         standings(branch, low, high),
-        list(told),
+        list(alerts),
     )
 
 
 def alerts_of(branch: TrackedBranch) -> QuerySet[Alert]:
     """Return the sent alerts of a branch, with the data of their rows."""
-    told = Alert.objects.filter(branch=branch).exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
-    return told.to_show()
+    alerts = Alert.objects.filter(branch=branch).exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
+    return alerts.to_show()
 
 
 def open_alerts(branch: TrackedBranch) -> QuerySet[Alert]:

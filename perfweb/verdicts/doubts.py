@@ -69,7 +69,7 @@ def not_judged(compared: Iterable[TestComparison]) -> list[TestComparison]:
     return [replace(one, result=replace(one.result, verdict=Verdict.NOT_JUDGED, lack=Lack.END)) for one in compared]
 
 
-def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
+def doubted(verdicts: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
     """Mark the verdicts of a run that its sentinel puts in doubt."""
     of = {test.test: test for test in sentinel.tests} if sentinel else {}
 
@@ -83,7 +83,7 @@ def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[Pai
         ]
         return replace(pair, tests=tests)
 
-    return [doubt(pair) for pair in said]
+    return [doubt(pair) for pair in verdicts]
 
 
 def _doubted_tests(compared: Iterable[TestComparison], sentinel: Sentinel | None) -> list[TestComparison]:

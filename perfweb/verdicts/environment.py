@@ -34,10 +34,10 @@ def tunable_rows(results: RunResults) -> list[TableRow]:
 
     Each value is the effective one, as reported by the booted system, if there was a boot.
     """
-    asked = sorted({name for variant in results.variants for name in variant.tunables})
+    planned = sorted({name for variant in results.variants for name in variant.tunables})
     effective = {boot.variant_id: boot.effective_tunables for boot in results.boots if boot.effective_tunables}
     rows = []
-    for name in asked:
+    for name in planned:
         values = [{**variant.tunables, **effective.get(variant.pk, {})}.get(name) for variant in results.variants]
         rows.append(TableRow(name, [_plain(value) for value in values]))
     return sorted(rows, key=lambda row: not row.differs)

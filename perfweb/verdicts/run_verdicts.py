@@ -91,12 +91,12 @@ def verdicts_of_run(
     of = {(summary.variant_id, summary.test): summary for summary in kept}
     ordered = names.in_order(found.tests)
 
-    def said(a: Variant, b: Variant, test: str) -> TestVerdict:
+    def verdict_on(a: Variant, b: Variant, test: str) -> TestVerdict:
         first, second = (a.pk, test), (b.pk, test)
         missing = worst_missing(found.missing.get(first), found.missing.get(second))
         return _verdict_of(test, of.get(first), of.get(second), missing)
 
-    return [PairVerdicts(a, b, [said(a, b, test) for test in ordered]) for a, b in pairs(variants)]
+    return [PairVerdicts(a, b, [verdict_on(a, b, test) for test in ordered]) for a, b in pairs(variants)]
 
 
 def _verdict_of(test: str, a: Summary | None, b: Summary | None, missing: Missing | None) -> TestVerdict:

@@ -143,6 +143,6 @@ def read_sentinel(run: Run, tests: Sequence[str]) -> Sentinel | None:
     found = []
     for test in names.in_order(watched):
         noise = known[test][0] if test in known else None
-        if told := drift(watched[test], noise):
-            found.append(WatchedTest(test, watched[test], variants.get(test, {}), told, noise is not None))
+        if drifts := drift(watched[test], noise):
+            found.append(WatchedTest(test, watched[test], variants.get(test, {}), drifts, noise is not None))
     return Sentinel(run.pk, called, found) if found else None

@@ -118,13 +118,13 @@ def evidence_words(result: Comparison) -> str:
     """Return the basis of a verdict: the amount of data, the unit of observation, and the settings."""
     samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
     seen = f"{samples} samples of {result.boots[0]} and {result.boots[1]} boots"
-    asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
+    settings = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
     if result.effect is None:
-        return f"{seen}; {asked}"
+        return f"{seen}; {settings}"
     if result.verdict is Verdict.IDENTICAL:
         return f"{seen}, compared by {result.effect.level}: every sample is the same"
     shown = f"changes from {percent(result.effect.detectable)} on would show in 4 runs of 5"
-    return f"{seen}, compared by {result.effect.level}; {shown}; {asked}"
+    return f"{seen}, compared by {result.effect.level}; {shown}; {settings}"
 
 
 def _lack_words(result: Comparison, boot_seconds: float | None, sides: tuple[str, str]) -> str:

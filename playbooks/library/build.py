@@ -183,8 +183,8 @@ def toolchain() -> str:
     for tool in ("cc", "ld", "ldd"):
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # the C library of the sandbox
         try:
-            said = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
-            lines.append(said.stdout.partition("\n")[0])
+            printed = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
+            lines.append(printed.stdout.partition("\n")[0])
         except FileNotFoundError:
             lines.append(f"no {tool}")
     return "\n".join(lines) + "\n"

@@ -172,17 +172,17 @@ def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
     while True:
         ended = _read_number(exit_file)
         log = _log(log_file)
-        told = {"log": log[-FAILURE_LIMIT:]}
+        details = {"log": log[-FAILURE_LIMIT:]}
         if ended is not None:
             module.fail_json(
-                msg=f"{base.name} ended with status {ended}:\n{last_words(log)}", exit_status=ended, **told
+                msg=f"{base.name} ended with status {ended}:\n{last_words(log)}", exit_status=ended, **details
             )
         if pattern.search(log):
             return log
         if time.monotonic() > deadline:
             limit = module.params["timeout"]
             why = f"was not ready after {limit:g} s; its last lines:\n{last_words(log)}"
-            module.fail_json(msg=f"{base.name} {why}", **told)
+            module.fail_json(msg=f"{base.name} {why}", **details)
         time.sleep(0.01)
 
 

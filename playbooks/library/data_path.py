@@ -170,8 +170,8 @@ class DataPath:
             pass
         self.run("unshare", f"--net={self.namespace}", "--", "true")
         # The kernel must not send anything of its own, neither to the stack nor to the links.
-        silent = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
-        self.run(*self.inside, "sysctl", "--quiet", "--ignore", "--write", *silent)
+        without_ipv6 = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+        self.run(*self.inside, "sysctl", "--quiet", "--ignore", "--write", *without_ipv6)
         taps = []
         for index, link in enumerate(self.links):
             name, tap = link["interface"], f"tap{index}"

@@ -180,8 +180,8 @@ def main() -> None:
     found = problems(module)
     if found:
         module.fail_json(msg="; ".join(found))
-    told = environment(module.params["links"], module.params["uid"])
-    module.exit_json(changed=False, environment=told, lacking=lacking(module.params["tunnels"]))
+    facts = environment(module.params["links"], module.params["uid"])
+    module.exit_json(changed=False, environment=facts, lacking=lacking(module.params["tunnels"]))
 
 
 if __name__ == "__main__":

@@ -85,10 +85,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     params: dict[str, Any] = checked(module, "host_health")
-    root, namespace, least = Path(params["root"]), Path(params["namespace"]), params["least_free_mb"]
+    root, namespace, required = Path(params["root"]), Path(params["namespace"]), params["least_free_mb"]
     free = {str(place): free_megabytes(place) for place in (root, Path(params["builds"]))}
-    scarce = {place: found for place, found in free.items() if found < least}
-    problems = [f"{found} MB are free for {place}, {least} are needed" for place, found in scarce.items()]
+    scarce = {place: found for place, found in free.items() if found < required}
+    problems = [f"{found} MB are free for {place}, {required} are needed" for place, found in scarce.items()]
     problems += [f"{run} has left something running" for run in still_running(root, params["group"])]
     if os.path.ismount(namespace):
         problems.append(f"a stack has the data links still: {namespace} is a network namespace")

@@ -144,10 +144,10 @@ def wanted_settings(knobs: Mapping[str, str], links: Sequence[str]) -> dict[Sett
 def effective(knobs: Mapping[str, str], roles: Sequence[str], links: Sequence[str]) -> dict[str, str]:
     """Returns the effective values, by the names of a plan."""
     prefix = "" if "dut" in roles else f"{roles[0]}."
-    told = {prefix + knob: value for knob in link_knobs() if (value := _shown(knob, links))}
+    values = {prefix + knob: value for knob in link_knobs() if (value := _shown(knob, links))}
     if "dut" in roles:
-        told |= {name: value for name, value in sysctls([]).items() if ".conf." not in name and ".neigh." not in name}
-    return {**told, **knobs}
+        values |= {name: value for name, value in sysctls([]).items() if ".conf." not in name and ".neigh." not in name}
+    return {**values, **knobs}
 
 
 def _shown(knob: str, links: Sequence[str]) -> str:
@@ -178,11 +178,11 @@ def main() -> None:
         ours = {name: (bare, knobs[name]) for name, bare in own(knobs, roles).items()}
         host = Host(Memory(params["memory"]), params["machine"], dry=module.check_mode)
         host.apply(wanted_settings(dict(ours.values()), links))
-        asked = {name: value for name, (_, value) in ours.items()}
-        told = {} if params["knobs"] is None else effective(asked, roles, links)
+        wanted = {name: value for name, (_, value) in ours.items()}
+        values = {} if params["knobs"] is None else effective(wanted, roles, links)
     except (SettingError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=host.changed, effective=told)
+    module.exit_json(changed=host.changed, effective=values)
 
 
 if __name__ == "__main__":

@@ -91,14 +91,14 @@ def choice(*allowed: str) -> Grammar:
     return check
 
 
-def listed(item: Grammar, most: int, least: int = 0, empty: str = "") -> Grammar:
+def listed(item: Grammar, most: int, minimum: int = 0, empty: str = "") -> Grammar:
     """A list of such items; `empty` is the error for one with too few."""
 
     def check(value: Any, policy: Any) -> list[Any]:
         if type(value) is not list or len(value) > most:
             raise GrammarError(f"expected a list of at most {most}")
-        if len(value) < least:
-            raise GrammarError(empty or f"expected a list of at least {least}")
+        if len(value) < minimum:
+            raise GrammarError(empty or f"expected a list of at minimum {minimum}")
         return [_within(f"[{place}]", item, entry, policy) for place, entry in enumerate(value)]
 
     return check

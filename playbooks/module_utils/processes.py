@@ -173,8 +173,8 @@ def kill_session(process: Process) -> None:
     (bwrap(1), --die-with-parent).
     """
     leader = _stat(process.session)
-    stranger = leader is not None and int(leader[19]) != process.leader_started
-    if stranger or process.leader_started == 0 or process.session == os.getsid(0):
+    reused = leader is not None and int(leader[19]) != process.leader_started
+    if reused or process.leader_started == 0 or process.session == os.getsid(0):
         return
     deadline = time.monotonic() + 5
     while (members := session_members(process.session)) and time.monotonic() < deadline:

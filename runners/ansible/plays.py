@@ -118,8 +118,8 @@ class Plays:
         not run.
         """
         about: dict[str, object] = {"boot_id": request.boot_id, "prefix": request.prefix}
-        said: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
-        return said
+        threads: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
+        return threads
 
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """Returns `exit_status`, `crashed` and `log`."""

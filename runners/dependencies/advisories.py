@@ -37,7 +37,7 @@ class Outcome(IntEnum):
 
     CLEAN = 0
     FOUND = 1
-    NOT_ASKED = 3
+    UNREACHABLE = 3
 
 
 def offline(distributions: Iterable[Locked]) -> list[str]:
@@ -64,9 +64,9 @@ def judge(report: dict[str, Any]) -> tuple[Outcome, list[str]]:
     if lines:
         return Outcome.FOUND, lines
     if len(skipped) == len(rows):
-        return Outcome.NOT_ASKED, ["no advisory database can be reached: nothing is known about any distribution"]
+        return Outcome.UNREACHABLE, ["no advisory database can be reached: nothing is known about any distribution"]
     if skipped:
-        return Outcome.NOT_ASKED, [f"the advisory database does not answer about {', '.join(skipped)}"]
+        return Outcome.UNREACHABLE, [f"the advisory database does not answer about {', '.join(skipped)}"]
     return Outcome.CLEAN, []
 
 
@@ -78,14 +78,14 @@ def _audit(lock: str) -> tuple[Outcome, list[str]]:
         )
         return judge(json.loads(done.stdout))
     except (subprocess.TimeoutExpired, ValueError):
-        return Outcome.NOT_ASKED, ["no advisory database can be reached: pip-audit gave no report"]
+        return Outcome.UNREACHABLE, ["no advisory database can be reached: pip-audit gave no report"]
 
 
 def yanked(lock: str, *options: str) -> tuple[Outcome, list[str]]:
     """Return a line for each distribution of a lock file that its authors have yanked; `options` are for uv."""
     words = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--dry-run", "--reinstall", "--no-deps"]
     words += ["--color", "never", "--python", sys.executable, "-r", lock, *options]
-    unknown = Outcome.NOT_ASKED, ["the package index does not answer: whether a distribution was yanked is not known"]
+    unknown = Outcome.UNREACHABLE, ["the package index does not answer: whether a distribution was yanked is not known"]
     try:
         done = subprocess.run(words, check=False, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT)
     except subprocess.TimeoutExpired:

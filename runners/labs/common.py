@@ -178,8 +178,8 @@ def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
         if done.returncode == 0:
             return
         if time.monotonic() > deadline:
-            said = log.read_text(encoding="utf-8", errors="replace").strip()
-            raise LabError(f"cannot log in to {lab.host_name(host)}: {done.stderr.strip()}\n{said}")
+            console = log.read_text(encoding="utf-8", errors="replace").strip()
+            raise LabError(f"cannot log in to {lab.host_name(host)}: {done.stderr.strip()}\n{console}")
         time.sleep(0.05)
 
 

@@ -71,7 +71,7 @@ def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: fl
                 if time.monotonic() > deadline:
                     raise PowerError(f"{host} went on answering for {down:g} s: is this the BMC, or outlet, of {host}?")
             time.sleep(POLL_SECONDS)
-        said = switched.result()
+        printed = switched.result()
     deadline = time.monotonic() + up
     while not answers(host, port):
         if time.monotonic() > deadline:
@@ -80,7 +80,7 @@ def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: fl
                 "its console, or give it more time with --up"
             )
         time.sleep(POLL_SECONDS)
-    return said
+    return printed
 
 
 def run(argv: Sequence[str]) -> str:

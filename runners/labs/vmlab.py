@@ -224,9 +224,9 @@ def _wait(lab: Lab, host: str) -> None:
 
 def _complaint(lab: Lab, host: str) -> str:
     """Returns QEMU's output, with what to do."""
-    said = lab.file(host, "log").read_text(encoding="utf-8", errors="replace").strip()
-    hint = "; choose another network with --net (./dev: PERFWEB_LAB_NET)" if "host forwarding" in said else ""
-    return f"{said or 'QEMU said nothing'}{hint}"
+    log = lab.file(host, "log").read_text(encoding="utf-8", errors="replace").strip()
+    hint = "; choose another network with --net (./dev: PERFWEB_LAB_NET)" if "host forwarding" in log else ""
+    return f"{log or 'QEMU printed nothing'}{hint}"
 
 
 def _console(lab: Lab, host: str, offset: int = 0) -> str:
@@ -246,10 +246,10 @@ def boot(lab: Lab, host: str, words: str = "") -> str:
     with _exclusive(lab):
         if not lab.inventory.exists():
             raise LabError(f"no lab in {lab.state}: raise it with `up`")
-        said = ""
+        log = ""
         if not _switch_off(lab, host):
             tail = "\n".join(_console(lab, host).splitlines()[-60:])
-            said = f"{lab.host_name(host)} had ended; its console's last words were:\n{tail}\n"
+            log = f"{lab.host_name(host)} had ended; its console's last words were:\n{tail}\n"
         offset = lab.file(host, "console").stat().st_size
         _switch_on(lab, host, words)
         if host != "dut":
@@ -257,7 +257,7 @@ def boot(lab: Lab, host: str, words: str = "") -> str:
             _switch_on(lab, "dut", lab.file("dut", "words").read_text(encoding="ascii"))
             _wait(lab, "dut")
         _wait(lab, host)
-        return said + _console(lab, host, offset)
+        return log + _console(lab, host, offset)
 
 
 def status(lab: Lab) -> dict[str, bool]:

@@ -54,9 +54,9 @@ def weights(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 def _headers(program: Path) -> tuple[int, int]:
     """The size of the section, and the address where the program starts."""
-    told = subprocess.run(["objdump", "-h", "-t", str(program)], check=True, capture_output=True, text=True).stdout
-    size = re.search(rf"{re.escape(SECTION)}\s+([0-9a-f]+)", told)
-    start = re.search(r"^([0-9a-f]+) .* __executable_start$", told, re.MULTILINE)
+    headers = subprocess.run(["objdump", "-h", "-t", str(program)], check=True, capture_output=True, text=True).stdout
+    size = re.search(rf"{re.escape(SECTION)}\s+([0-9a-f]+)", headers)
+    start = re.search(r"^([0-9a-f]+) .* __executable_start$", headers, re.MULTILINE)
     if size is None or start is None:
         raise SystemExit(f"simweights: {program} has no section {SECTION}, or no symbol __executable_start")
     return int(size.group(1), 16), int(start.group(1), 16)

@@ -207,7 +207,7 @@ STACK = (
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
 UNIT = ("unit", "pages")
-SERVICE = (*PYTHON_LINT, *UNIT, "browser", "client", "one-run")
+SERVICE = (*PYTHON_LINT, "lint-prose", *UNIT, "browser", "client", "one-run")
 DOCS = ("docs", "lint-prose")
 
 DOCUMENTED = (
@@ -225,7 +225,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/", STACK),
     ("perfweb/client/", (*SERVICE, "platform")),
     ("perfweb/", SERVICE),
-    ("templates/", ("lint-djlint", *UNIT, "browser")),
+    ("templates/", ("lint-djlint", "lint-prose", *UNIT, "browser")),
     ("static/", (*UNIT, "browser")),
     ("tests/unit/", (*PYTHON_LINT, *UNIT)),
     ("tests/untrusted/", (*PYTHON_LINT, "unit")),

@@ -78,10 +78,10 @@ BAD = {"name": "c", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": 
         ([CLEAN], Outcome.CLEAN, []),
         (
             [SKIPPED],
-            Outcome.NOT_ASKED,
+            Outcome.UNREACHABLE,
             ["no advisory database can be reached: nothing is known about any distribution"],
         ),
-        ([CLEAN, SKIPPED], Outcome.NOT_ASKED, ["the advisory database does not answer about b"]),
+        ([CLEAN, SKIPPED], Outcome.UNREACHABLE, ["the advisory database does not answer about b"]),
         ([CLEAN, SKIPPED, BAD], Outcome.FOUND, ["c 2: PYSEC-1, fixed in 3"]),
     ],
 )
@@ -129,7 +129,7 @@ def index() -> Iterator[str]:
     [
         ("1.0", Outcome.FOUND, ["planted==1.0 was yanked: it lost data (twice); run ./dev lock"]),
         ("1.1", Outcome.CLEAN, []),
-        ("1.2", Outcome.NOT_ASKED, [UNKNOWN]),
+        ("1.2", Outcome.UNREACHABLE, [UNKNOWN]),
     ],
 )
 def test_a_yanked_distribution_is_named(
@@ -144,4 +144,4 @@ def test_an_index_that_is_away_is_not_taken_for_safety(tmp_path: Path) -> None:
     lock = tmp_path / "requirements.txt"
     lock.write_text(f"planted==1.0 --hash=sha256:{'0' * 64}\n")
     found = yanked(str(lock), "--no-cache", "--index-url", "http://127.0.0.1:9/simple")
-    assert found == (Outcome.NOT_ASKED, [UNKNOWN])
+    assert found == (Outcome.UNREACHABLE, [UNKNOWN])

@@ -52,7 +52,9 @@ def words() -> list[tuple[re.Pattern[str], str, str]]:
 
 def wrong_words(path: Path, text: Text) -> Iterator[Finding]:
     """The words of a text that the list replaces."""
-    for pattern, _, replacement in words():
+    for pattern, word, replacement in words():
+        if text.kind == "name" and word.startswith("^"):
+            continue  # a name is no sentence
         for match in pattern.finditer(text.text):
             line = text.line + text.text.count("\n", 0, match.start("word"))
             yield Finding(path, line, f'"{match["word"]}": use {replacement}')

@@ -105,14 +105,16 @@ _DIRECTIVE = re.compile(r"#\s*(?:SPDX|noqa|type:|fmt:|ruff:|mypy:|!)")
 
 
 def python_texts(source: str) -> Iterator[Text]:
-    """Comments, docstrings, and strings of at least three words, of Python.
+    """Comments, docstrings, strings of at least three words, and names that the source defines, of Python.
 
     A `help_text` is a comment on a model's field, because no page shows it.
     """
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
             yield Text(token.start[0], "comment", token.string.lstrip("# "))
-    yield from _strings(ast.parse(source))
+    tree = ast.parse(source)
+    yield from _strings(tree)
+    yield from _names(tree)
 
 
 def _strings(node: ast.AST) -> Iterator[Text]:
@@ -130,6 +132,24 @@ def _strings(node: ast.AST) -> Iterator[Text]:
                 yield from _message(child.lineno, child.value)
         else:
             yield from _strings(child)
+
+
+_REQUIRED_NAMES = {"tell"}
+"""Names that Python requires: `tell` is a method of its files."""
+
+
+def _names(tree: ast.AST) -> Iterator[Text]:
+    """The words of each name of a variable, attribute, parameter, function or class, where it is defined."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ) if name not in _REQUIRED_NAMES:
+                yield Text(node.lineno, "name", name.strip("_").replace("_", " "))
 
 
 def _message(line: int, text: str) -> Iterator[Text]:
@@ -161,7 +181,7 @@ def _comment_blocks(source: str) -> Iterator[tuple[int, str]]:
             yield line, re.sub(r"^[ \t]*#+ ?", "", block[0], flags=re.MULTILINE)
 
 
-KINDS = frozenset({"comment", "docstring", "label", "message", "paragraph", "cell"})
+KINDS = frozenset({"comment", "docstring", "label", "message", "name", "paragraph", "cell"})
 READERS = {
     ".c": c_texts, ".h": c_texts, ".md": markdown_texts, ".html": template_texts, ".py": python_texts,
     ".sh": shell_texts, ".yml": shell_texts,

@@ -52,6 +52,8 @@ PYTHON = """\
 print(f"{told} for whoever reads it", "told")
 raise ValueError("the plan " "says nothing")
 told = 1
+def run(who, least_told):
+    self.asked_by = lambda strangers: told.said(said=who)
 """
 
 SHELL = """\
@@ -101,8 +103,17 @@ def test_texts_labels_and_strings_of_templates(tmp_path: Path) -> None:
     assert found(tmp_path, "a.html", TEMPLATE) == [(1, "told"), (2, "says"), (3, "somebody"), (6, "whoever")]
 
 
-def test_comments_docstrings_and_messages_of_python(tmp_path: Path) -> None:
-    assert found(tmp_path, "a.py", PYTHON) == [(1, "somebody"), (2, "told"), (3, "whoever"), (4, "says")]
+def test_comments_docstrings_messages_and_names_of_python(tmp_path: Path) -> None:
+    assert found(tmp_path, "a.py", PYTHON) == [
+        (1, "somebody"),
+        (2, "told"),
+        (3, "whoever"),
+        (4, "says"),
+        (5, "told"),
+        (6, "told"),
+        (7, "asked by"),
+        (7, "strangers"),
+    ]
 
 
 def test_comments_help_and_tasks_of_scripts_and_playbooks(tmp_path: Path) -> None:

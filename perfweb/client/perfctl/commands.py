@@ -154,7 +154,7 @@ def show_runs(server: Server, options: argparse.Namespace) -> Status:
             run["plan"]["name"],
             _where(run),
             moment(run["ended"] or run["created"]),
-            "; ".join(f"{said['variant']}: {said['words']}" for said in run["verdicts"] or []),
+            "; ".join(f"{verdict['variant']}: {verdict['words']}" for verdict in run["verdicts"] or []),
         )
         for run in runs
     ]
@@ -181,7 +181,10 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
         ("started", moment(run["started"])),
         ("ended", moment(run["ended"])),
         ("measured", f"{run['boots']} boots; measurements: {counts or 'none'}"),
-        *(("says", f"{said['variant']} against {said['base']}: {said['words']}") for said in run["verdicts"] or []),
+        *(
+            ("says", f"{verdict['variant']} against {verdict['base']}: {verdict['words']}")
+            for verdict in run["verdicts"] or []
+        ),
         ("page", f"{server.address}{run['page']}"),
         ("files", " ".join(file["name"] for file in run["files"])),
     ]
@@ -248,18 +251,18 @@ def fetch(server: Server, options: argparse.Namespace) -> Status:
         raise UsageError(f"run {options.number} has no file {options.file}; it has {', '.join(paths)}")
     target: Path = options.output or Path(f"run-{options.number}-{options.file}")
     download(server, paths[options.file], target)
-    told: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
+    summary: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
     if options.file == ARCHIVE:
         try:
-            told["checked"] = check_archive(target)
+            summary["checked"] = check_archive(target)
         except DamagedError:
             target.unlink()
             raise
     if options.json:
-        print_json(told)
+        print_json(summary)
     else:
-        checked = f"; {told['checked']} files agree with SHA256SUMS" if "checked" in told else ""
-        print(f"{target}: {told['bytes']} bytes{checked}")
+        checked = f"; {summary['checked']} files agree with SHA256SUMS" if "checked" in summary else ""
+        print(f"{target}: {summary['bytes']} bytes{checked}")
     return Status.FINE
 
 
@@ -283,22 +286,28 @@ def watch_run(server: Server, options: argparse.Namespace) -> Status:
 
 def event_line(event: Event) -> str:
     """Return an event as a line; empty for one that is not for display, or unknown."""
-    told = event.values
+    values = event.values
     try:
-        return plain(_LINES[event.name](told)) if event.name in _LINES else ""
+        return plain(_LINES[event.name](values)) if event.name in _LINES else ""
     except (KeyError, TypeError, ValueError):
         return ""
 
 
-def _measured(told: dict[str, Any]) -> str:
-    result = quantity(told["mean"], told["unit"]) if told["state"] == "ok" else f"{told['state']}: {told['reason']}"
-    return f"  {told['test']} on {told['variant']}: {result}"
+def _measured(values: dict[str, Any]) -> str:
+    result = (
+        quantity(values["mean"], values["unit"])
+        if values["state"] == "ok"
+        else f"{values['state']}: {values['reason']}"
+    )
+    return f"  {values['test']} on {values['variant']}: {result}"
 
 
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "state": lambda told: f"{told['state']}{': ' if told['reason'] else ''}{told['reason']}",
-    "eta": lambda told: f"{100 * told['fraction']:.0f} %, about {told['seconds']} s left",
-    "boot": lambda told: f"boot {told['position'] + 1} of {told['boots']}: {told['variant']}, {told['topology']}",
+    "state": lambda values: f"{values['state']}{': ' if values['reason'] else ''}{values['reason']}",
+    "eta": lambda values: f"{100 * values['fraction']:.0f} %, about {values['seconds']} s left",
+    "boot": lambda values: (
+        f"boot {values['position'] + 1} of {values['boots']}: {values['variant']}, {values['topology']}"
+    ),
     "measurement": _measured,
 }
 
@@ -306,22 +315,22 @@ _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
 def show_series(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl series`."""
     part = {"by": options.by, "from": options.first, "to": options.last, "newest": options.newest}
-    told = server.series(options.test, **part, series=options.series)
+    found = server.series(options.test, **part, series=options.series)
     if options.json:
-        print_json(told)
+        print_json(found)
         return Status.FINE
-    if not told["series"]:
+    if not found["series"]:
         print(f"{plain(options.test)} was not measured there.")
         return Status.FINE
-    print(f"{plain(told['test'])}, {told['direction']} is better\n")
-    print(_points(told["series"], told["unit"], options.by))
-    for level in told["levels"]:
+    print(f"{plain(found['test'])}, {found['direction']} is better\n")
+    print(_points(found["series"], found["unit"], options.by))
+    for level in found["levels"]:
         print(plain(f"\n{_level_line(level)}"))
-    for change in told["changes"]:
+    for change in found["changes"]:
         facts = "; ".join(f"{fact['name']}: {fact['before']} → {fact['after']}" for fact in change["facts"])
         print(plain(f"\nrun {change['run']}, hosts of {change['testbed']} changed: {facts}"))
-    if told["left_out"]:
-        print(plain(f"\nnot shown: {', '.join(told['left_out'])}"))
+    if found["left_out"]:
+        print(plain(f"\nnot shown: {', '.join(found['left_out'])}"))
     return Status.FINE
 
 
@@ -360,8 +369,8 @@ def log_in(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl login`."""
     tokens.check_encrypted(server.address)
     page = f"{server.address}/account/"
-    asked = getpass.getpass(f"Token, created at {page}: ") if sys.stdin.isatty() else sys.stdin.readline()
-    server.token = asked.strip()
+    entered = getpass.getpass(f"Token, created at {page}: ") if sys.stdin.isatty() else sys.stdin.readline()
+    server.token = entered.strip()
     account = server.account()
     file = tokens.keep(server.address, server.token)
     if options.json:

@@ -40,10 +40,10 @@ def interim(output: str) -> Interim:
     receives, because the number of sent datagrams does not show how many arrived.
     """
     try:
-        told = [_carried(interval) for interval in read_json(output)["intervals"]]
+        points = [_carried(interval) for interval in read_json(output)["intervals"]]
     except (ToolError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return []
-    return [point for point in told if point is not None]
+    return [point for point in points if point is not None]
 
 
 def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -106,13 +106,13 @@ def _datagrams(received: Mapping[str, Any]) -> list[Value]:
     sent = positive(received.get("packets"), "sum_received.packets")
     seconds = positive(received.get("seconds"), "sum_received.seconds")
     share = delivered_share(received, "sum_received")
-    told = [
+    found = [
         Value("packets", positive(share * sent / seconds, "packets/s"), "packets/s", "higher"),
         Value("delivered", positive(100 * share, "share that came"), "%", "higher"),
     ]
     if jitter := number(received.get("jitter_ms", 0), "sum_received.jitter_ms"):
-        told.append(Value("jitter", positive(1000 * jitter, "jitter"), "us", "lower"))
-    return told
+        found.append(Value("jitter", positive(1000 * jitter, "jitter"), "us", "lower"))
+    return found
 
 
 def delivered_share(total: Mapping[str, Any], where: str) -> float:

@@ -40,8 +40,8 @@ def _latencies(output: str) -> list[Value]:
     """Percentiles of the round trips at each load; none if no load was offered."""
     loads = {int(line["percent"]): line["times"] for line in _LOAD.finditer(output)}
     if loads and tuple(loads) != LOADS:
-        told, wanted = (", ".join(map(str, some)) for some in (loads, LOADS))
-        raise ToolError(f"netblast reported loads of {told} %, not of {wanted} %")
+        reported, wanted = (", ".join(map(str, some)) for some in (loads, LOADS))
+        raise ToolError(f"netblast reported loads of {reported} %, not of {wanted} %")
     return [
         Value(name, positive(found["time"], name), "us", "lower")
         for percent, line in loads.items()

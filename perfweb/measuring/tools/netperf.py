@@ -68,15 +68,15 @@ def interim(output: str) -> Interim:
     """Return the throughput of each interval, both ways together. Their lengths are added, because NETPERF_ENDING is
     the time of day, which may be set.
     """
-    told: Interim = []
+    points: Interim = []
     end = 0.0
     try:
         for rate, unit, length in _INTERIM.findall(output):
             end = positive(end + positive(length, "NETPERF_INTERVAL"), "sum of NETPERF_INTERVALs")
-            told.append((round(end, 3), round(number(rate, "NETPERF_INTERIM_RESULT") * bits(unit))))
+            points.append((round(end, 3), round(number(rate, "NETPERF_INTERIM_RESULT") * bits(unit))))
     except (ToolError, OverflowError):
         return []
-    return told
+    return points
 
 
 def values(fields: Mapping[str, str]) -> list[Value]:

@@ -42,11 +42,11 @@ def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
 def parse(output: str) -> list[Value]:
     """The rate in virtual time, and the cost of each unit: instructions, blocks, atomic operations, lines fetched."""
     try:
-        told = read_json(output)
-        (run,) = told["runs"]
-        metric, unit, factor = _RATES[told["unit"]]
+        report = read_json(output)
+        (run,) = report["runs"]
+        metric, unit, factor = _RATES[report["unit"]]
         values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
-        each = told["unit"].removesuffix("s/s")
+        each = report["unit"].removesuffix("s/s")
         # A cost of zero, such as lines on one CPU, is no sample, because nothing can be compared with zero. Nor is a
         # cost that an older simstack does not report.
         costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}

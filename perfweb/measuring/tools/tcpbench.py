@@ -33,13 +33,13 @@ def parse(output: str) -> list[Value]:
 
 def interim(output: str) -> Interim:
     """The bytes written by all connections together in each interval."""
-    told: Interim = []
+    points: Interim = []
     began = 0
     for elapsed, written in _intervals(output):
         if elapsed > began:
-            told.append((elapsed / 1000, round(8000 * written / (elapsed - began))))
+            points.append((elapsed / 1000, round(8000 * written / (elapsed - began))))
         began = elapsed
-    return told
+    return points
 
 
 def _intervals(output: str) -> list[tuple[int, int]]:

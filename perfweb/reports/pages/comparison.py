@@ -126,9 +126,9 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     base, others = compared[0], compared[1:]
     found = side_comparisons(compared, confidence, margin)
     results, everything = found.results, found.everything
-    asked = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
-    sections = _sections(compared, results, confidence, asked)
-    told = reports_of(compared, (AT_START, AT_END, *TITLES))
+    selected = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
+    sections = _sections(compared, results, confidence, selected)
+    reports = reports_of(compared, (AT_START, AT_END, *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -144,8 +144,8 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "sections": sections,
         "detailed": [section for section in sections if section.graphs],
         "environment": side_rows([side.variants[0] for side in compared]),
-        "counters": counter_rows(told),
-        "locks": lock_tables(told),
+        "counters": counter_rows(reports),
+        "locks": lock_tables(reports),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "elsewhere": list(dict.fromkeys(words for comparison in everything for words in comparison.others)),
         "any_doubted": any(comparison.lean is not None for comparison in everything),
@@ -158,7 +158,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
 
 
 def _sections(
-    compared: list[Side], results: list[list[TestComparison]], confidence: float, asked: str
+    compared: list[Side], results: list[list[TestComparison]], confidence: float, selected: str
 ) -> list[TestSection]:
     """All tests, with graphs if they are few, or those of the selected test."""
     by_test: dict[str, list[TestComparison]] = {}
@@ -167,7 +167,7 @@ def _sections(
             by_test.setdefault(found.test, []).append(found)
     ordered = names.in_order(by_test)
     few = ordered if len(ordered) <= MOST_DRAWN else []
-    drawn = [asked] if asked else few
+    drawn = [selected] if selected else few
     latencies = read_latencies(compared, drawn) if drawn else {}
     durations = read_durations(compared, drawn) if drawn else {}
     return [

@@ -177,9 +177,9 @@ def selected_measurements(request: HttpRequest, test: str) -> tuple[Window, list
 
 
 def _archive(
-    request: HttpRequest, selection: Selection, members: Callable[[], Iterable[Member]], asked: str = ""
+    request: HttpRequest, selection: Selection, members: Callable[[], Iterable[Member]], parameters: str = ""
 ) -> HttpResponseBase:
     try:
-        return send(request, archive_body(selection, members, asked))
+        return send(request, archive_body(selection, members, parameters))
     except StillRunningError as error:
         return HttpResponse(f"{error}\n", PLAIN_TEXT, status=409)

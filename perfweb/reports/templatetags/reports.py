@@ -142,14 +142,14 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
         parts.append(f'<span class="warn">⚠ {cell.failures} failed</span>')
     elif not cell.summary:
         parts.append('<span class="warn">no sample</span>')
-    said = cell.said
-    if said:
-        change = f" {numbers.percent(said.change.percent, signed=True)}" if said.change else ""
-        reason = wording.lack_in_brief(said.lack)
-        failed = f" {said.verdict}" if said.verdict is Verdict.FAILED else ""
-        shown = f"{mark(said)}{failed}{change}{f' ({reason})' if reason else ''}"
-        parts.append(f"<br>{shown}{cautions(said)}")
-    verdict = f" verdict {css_class(said)}" if said else ""
+    found = cell.verdict
+    if found:
+        change = f" {numbers.percent(found.change.percent, signed=True)}" if found.change else ""
+        reason = wording.lack_in_brief(found.lack)
+        failed = f" {found.verdict}" if found.verdict is Verdict.FAILED else ""
+        shown = f"{mark(found)}{failed}{change}{f' ({reason})' if reason else ''}"
+        parts.append(f"<br>{shown}{cautions(found)}")
+    verdict = f" verdict {css_class(found)}" if found else ""
     return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
 
 

@@ -116,6 +116,6 @@ def _experiments(recorded: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _alarms(rule: Rule, experiments: Sequence[Sequence[Block]], coverage: float) -> Alarms:
-    said = [found for blocks in experiments if (found := rule(blocks, coverage)) is not None]
-    share = sum(found.leaves_out_zero for found in said) / len(experiments)
-    return Alarms(share, float(np.median([(found.high - found.low) / 2 for found in said])) if said else 0.0)
+    intervals = [found for blocks in experiments if (found := rule(blocks, coverage)) is not None]
+    share = sum(found.leaves_out_zero for found in intervals) / len(experiments)
+    return Alarms(share, float(np.median([(found.high - found.low) / 2 for found in intervals])) if intervals else 0.0)

@@ -89,8 +89,8 @@ def _may_be(movement: Movement) -> bool:
 def in_words(movement: Movement) -> str:
     """Describe a movement in a line of text."""
     if movement.change is None:
-        told = f"{percent(movement.suspected, signed=True)} in its series, not measured again"
+        words = f"{percent(movement.suspected, signed=True)} in its series, not measured again"
     else:
-        told = change_words(movement.change)
-        told += "" if movement.confirmed else ", which proves nothing"
-    return f"{movement.test} on {movement.variant}: {told}"
+        words = change_words(movement.change)
+        words += "" if movement.confirmed else ", which proves nothing"
+    return f"{movement.test} on {movement.variant}: {words}"

@@ -61,8 +61,8 @@ def explain(alert: Alert, checks: Sequence[Check], movements: Sequence[Movement]
     if not all(name in found for name in names):
         return None
     both = sides([(f"{runs[-1].pk}/{name}", name, [found[name]]) for name in names])
-    told = reports_of(both, (AT_START, AT_END, *TITLES))
-    return Explanation(runs[-1], both, _costs(*both), counter_rows(told), lock_tables(told))
+    reports = reports_of(both, (AT_START, AT_END, *TITLES))
+    return Explanation(runs[-1], both, _costs(*both), counter_rows(reports), lock_tables(reports))
 
 
 def _costs(before: Side, after: Side) -> list[CostRow]:

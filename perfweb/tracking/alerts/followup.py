@@ -60,12 +60,12 @@ def _confirm(alert: Alert) -> bool:
     """Queue the confirming run of a suspected change, or record its result."""
     runs = [check.run for check in _checks(alert, alert.until)]
     done = [run for run in runs if run.state == RunState.DONE]
-    in_vain = measuring.gave_up([run for run in runs if run not in done])
-    if in_vain and not done:
+    gave_up = measuring.gave_up([run for run in runs if run not in done])
+    if gave_up and not done:
         return _conclude(alert, f"It could not be measured again: {runs[-1].reason or runs[-1].get_state_display()}")
     with transaction.atomic():  # an undecided result is stored once, with the run that will decide
         if done:
-            alert = confirm(alert, done, last=in_vain)
+            alert = confirm(alert, done, last=gave_up)
         if alert.state == AlertState.NEW:
             _check(alert, alert.until, 2 ** len(done))
             return True

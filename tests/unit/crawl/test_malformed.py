@@ -25,7 +25,7 @@ from tests.unit.crawl.mutations import Mutations, permitted
 
 pytestmark = pytest.mark.django_db
 
-NOT_ASKED = {"/runs/{number}/events"}
+STREAMS = {"/runs/{number}/events"}
 """A stream that closes its connection, and with it the transaction of the test: test_over_http.py requests it."""
 MAY_BE_AWAY = {"/health/"}
 """Responds with 503 without a worker, as in a test."""
@@ -51,7 +51,7 @@ def test_no_malformed_request_fails(
     statuses: Counter[int] = Counter()
     wrong: dict[str, str] = {}
     refused: set[str] = set()
-    requested = [address for address in ADDRESSES if address.name not in NOT_ASKED]
+    requested = [address for address in ADDRESSES if address.name not in STREAMS]
     with monkeypatch.context() as patch:
         names.record(patch)
         for address, method in itertools.product(requested, ("GET", "POST")):

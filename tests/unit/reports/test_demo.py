@@ -31,9 +31,9 @@ def test_line_names_what_runs_and_how_long_is_left() -> None:
 
 def test_bar_moves_between_events_and_waits_at_its_end() -> None:
     watch = watch_after(("state", {"state": "running", "reason": ""}), ("eta", {"seconds": 100, "fraction": 0.5}))
-    watch.told -= 50
+    watch.estimated -= 50
     assert "  75% 0:50 left" in watch.line()
-    watch.told -= 500
+    watch.estimated -= 500
     assert " 100% 0:00 left" in watch.line()
 
 

@@ -22,10 +22,10 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             if options["service"] == "out":
-                said = f"in {control.maintain(options['testbed'], ' '.join(options['why']), on_server())}"
+                state = f"in {control.maintain(options['testbed'], ' '.join(options['why']), on_server())}"
             else:
                 ended = control.put_back(options["testbed"], on_server())
-                said = f"back in service, from {' and '.join(outage.kind for outage in ended)}"
+                state = f"back in service, from {' and '.join(outage.kind for outage in ended)}"
         except (RunError, OutageError) as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"testbed {options['testbed']} is {said}")
+        self.stdout.write(f"testbed {options['testbed']} is {state}")
