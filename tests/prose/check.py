@@ -44,7 +44,7 @@ def words() -> list[tuple[re.Pattern[str], str, str]]:
     for line in WORDS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             word, replacement = line.split("\t")
-            phrase = r"\s+".join(re.escape(part) for part in word.lstrip("^").split())
+            phrase = r"\s+".join(re.escape(part) for part in word.lstrip("^_").split())
             start = r"(?:\A\s*|[.!?]\s+)" if word.startswith("^") else r"(?<![\w'-])"
             found.append((re.compile(rf"{start}(?P<word>{phrase})(?![\w'-])", re.IGNORECASE), word, replacement))
     return found
@@ -53,8 +53,8 @@ def words() -> list[tuple[re.Pattern[str], str, str]]:
 def wrong_words(path: Path, text: Text) -> Iterator[Finding]:
     """The words of a text that the list replaces."""
     for pattern, word, replacement in words():
-        if text.kind == "name" and word.startswith("^"):
-            continue  # a name is no sentence
+        if word[0] == ("^" if text.kind == "name" else "_"):
+            continue
         for match in pattern.finditer(text.text):
             line = text.line + text.text.count("\n", 0, match.start("word"))
             yield Finding(path, line, f'"{match["word"]}": use {replacement}')

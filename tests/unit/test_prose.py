@@ -110,7 +110,9 @@ def test_comments_docstrings_messages_and_names_of_python(tmp_path: Path) -> Non
         (3, "whoever"),
         (4, "says"),
         (5, "told"),
+        (6, "least"),
         (6, "told"),
+        (7, "asked"),
         (7, "asked by"),
         (7, "strangers"),
     ]
