@@ -126,7 +126,7 @@ TEST(epoll_mixes_kinds_and_nests)
 	CHECK_EQ(epoll_next(outer, 5000, &fd), EPOLLIN);
 	CHECK_EQ(fd, ep);
 	later_join(&l);
-	CHECK_EQ(ready(ep, POLLIN, 1000), POLLIN);
+	CHECK_EQ(ready(ep, POLLIN, 10000), POLLIN);
 	CHECK_EQ(OK(epoll_wait(ep, ev, 4, 0)), 1);
 	CHECK_EQ(ev[0].data.fd, s[1]);
 	drain(s[1]);			/* the outer set knows at once */
@@ -137,7 +137,7 @@ TEST(epoll_mixes_kinds_and_nests)
 	CHECK_EQ(ev[0].data.fd, pipes[0]);
 	later_join(&l);
 	send_byte(s[0]);
-	CHECK(ready(s[1], POLLIN, 1000));
+	CHECK(ready(s[1], POLLIN, 10000));
 	CHECK_EQ(OK(epoll_wait(ep, ev, 4, -1)), 2);
 	for (int i = 0, seen = 0; seen != 3; i++) {	/* neither starves */
 		CHECK(i < 100);

@@ -66,7 +66,8 @@ exchange(void)
 		continue;
 	for (int i = 0; i < MANY; i++)
 		p[i] = (struct pollfd){ .fd = s[1], .events = POLLIN };
-	CHECK_EQ(OK(poll(p, MANY, 10000)), MANY);
+	/* the first may be tested before the data arrive */
+	CHECK(OK(poll(p, MANY, 10000)) > 0);
 	CHECK(read(s[1], buf, sizeof(buf)) > 0);
 	OK(close(OK(dup(u))));
 	OK(dup2(u, s[0]));

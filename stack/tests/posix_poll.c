@@ -35,10 +35,10 @@ TEST(poll_sees_sockets_and_pipes)
 	CHECK_EQ(p[0].revents, 0);
 	later_join(&l);
 	send_byte(s[0]);
-	CHECK(ready(s[1], POLLIN, 1000));
+	CHECK(ready(s[1], POLLIN, 10000));
 	CHECK_EQ(poll(p, 3, -1), 2);
-	later(&l, 30, send_byte, s[0]);
 	drain(s[1]);
+	later(&l, 30, send_byte, s[0]);
 	CHECK_EQ(poll(p, 1, -1), 1);	/* one socket alone */
 	later_join(&l);
 	OK(close(s[1]));
@@ -56,14 +56,14 @@ TEST(poll_tells_of_ends)
 	tcp_pair(s);
 	CHECK_EQ(ready(s[0], POLLOUT | POLLIN, 0), POLLOUT);
 	OK(shutdown(s[1], SHUT_WR));
-	CHECK(ready(s[0], POLLIN | POLLRDHUP, 1000) == (POLLIN | POLLRDHUP));
+	CHECK(ready(s[0], POLLIN | POLLRDHUP, 10000) == (POLLIN | POLLRDHUP));
 	OK(shutdown(s[0], SHUT_WR));
-	while (!(ready(s[0], POLLIN, 1000) & POLLHUP))
+	while (!(ready(s[0], POLLIN, 10000) & POLLHUP))
 		nap(1);
 	close_pair(s);
 	CHECK_EQ(ready(l, POLLIN, 0), 0);
 	s[0] = connected_to(l);
-	CHECK_EQ(ready(l, POLLIN, 1000), POLLIN);
+	CHECK_EQ(ready(l, POLLIN, 10000), POLLIN);
 	OK(close(s[0]));
 	OK(close(l));
 }

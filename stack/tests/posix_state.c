@@ -25,9 +25,17 @@ full_listener(struct sockaddr_in *sin, int fill[4])
 	return (l);
 }
 
+/* Waits until another thread is in connect(). */
 static void
-shut_both(int fd)
+shut_connecting(int fd)
 {
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	while (info.tcpi_state != TCP_SYN_SENT) {
+		nap(10);
+		OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	}
 	OK(shutdown(fd, SHUT_RDWR));
 }
 
@@ -38,7 +46,7 @@ TEST(shutdown_ends_a_connect)
 	int fill[4], l = full_listener(&sin, fill);
 	int s = OK(socket(AF_INET, SOCK_STREAM, 0));
 
-	later(&later_shut, 50, shut_both, s);
+	later(&later_shut, 0, shut_connecting, s);
 	FAILS(connect(s, (struct sockaddr *)&sin, sizeof(sin)), ECONNRESET);
 	later_join(&later_shut);
 	FAILS(shutdown(s, SHUT_RDWR), ENOTCONN);

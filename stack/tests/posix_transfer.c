@@ -36,7 +36,7 @@ TEST(a_socket_is_spliced_to_a_pipe)
 	tcp_pair(s);
 	OK(pipe(p));
 	CHECK_EQ(send(s[0], "abcdefgh", 8, 0), 8);
-	CHECK(ready(s[1], POLLIN, 1000) & POLLIN);
+	CHECK(ready(s[1], POLLIN, 10000) & POLLIN);
 	CHECK_EQ(splice(s[1], NULL, p[1], NULL, 3, 0), 3);
 	CHECK_EQ(splice(s[1], NULL, p[1], NULL, 100, 0), 5);
 	CHECK_EQ(read(p[0], buf, sizeof(buf)), 8);
@@ -44,7 +44,7 @@ TEST(a_socket_is_spliced_to_a_pipe)
 	OK(fcntl(s[1], F_SETFL, O_NONBLOCK));
 	FAILS(splice(s[1], NULL, p[1], NULL, 1, 0), EAGAIN);
 	OK(shutdown(s[0], SHUT_WR));
-	CHECK(ready(s[1], POLLIN, 1000) & POLLIN);
+	CHECK(ready(s[1], POLLIN, 10000) & POLLIN);
 	CHECK_EQ(splice(s[1], NULL, p[1], NULL, 1, 0), 0);
 	close_pair(p);
 	close_pair(s);

@@ -228,9 +228,9 @@ TEST(a_full_queue_holds_clients_back)
 	later(&t, 20, accept_one, l);
 	OK(unix_connect(c[n], "q"));
 	later_join(&t);
-	CHECK(ready(l, POLLIN, 1000) & POLLIN);
+	CHECK(ready(l, POLLIN, 10000) & POLLIN);
 	OK(close(l));
-	CHECK(ready(c[n], POLLIN, 1000) & POLLHUP);
+	CHECK(ready(c[n], POLLIN, 10000) & POLLHUP);
 	for (int i = 0; i <= n; i++)
 		OK(close(c[i]));
 	unix_unlink("q");
@@ -349,7 +349,7 @@ check_back_pressure(int type, size_t piece)
 	set_timeout(s[0], SO_SNDTIMEO, 20);
 	FAILS(send(s[0], big, piece, 0), EAGAIN);
 	CHECK_EQ(empty(s[1]), sent);
-	CHECK_EQ(ready(s[0], POLLOUT, 1000), POLLOUT);
+	CHECK_EQ(ready(s[0], POLLOUT, 10000), POLLOUT);
 	OK(ioctl(s[0], TIOCOUTQ, &queued));
 	CHECK_EQ(queued, 0);
 	CHECK(fill(s[0], piece) >= piece);
@@ -384,7 +384,7 @@ TEST(each_direction_ends_by_itself)
 	CHECK_EQ(send(s[0], "ab", 2, 0), 2);
 	OK(shutdown(s[0], SHUT_WR));
 	FAILS(send(s[0], "x", 1, MSG_NOSIGNAL), EPIPE);
-	CHECK(ready(s[1], POLLIN | POLLRDHUP, 1000) & POLLRDHUP);
+	CHECK(ready(s[1], POLLIN | POLLRDHUP, 10000) & POLLRDHUP);
 	CHECK_EQ(recv(s[1], buf, 4, 0), 2);
 	CHECK_EQ(recv(s[1], buf, 4, 0), 0);
 	CHECK_EQ(send(s[1], "back", 4, 0), 4);
