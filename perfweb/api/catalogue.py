@@ -19,13 +19,13 @@ from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
 from perfweb.lab.models import Outage, OutageKind, Role, Testbed
 from perfweb.lab.outages import OutageError
-from perfweb.reports.tags import tag_of_database
 from perfweb.reports.testbeds import Health, health, history
 from perfweb.runs import control
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
 from perfweb.runs.services import RunError
 from perfweb.verdicts import names
+from perfweb.verdicts.tags import tag_of_database
 
 router = Router(tags=["catalogue"])
 

@@ -17,7 +17,6 @@ from pydantic import AfterValidator, BaseModel, Field
 from perfweb.api.operations import Number, finite, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import find_run
-from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Direction
 from perfweb.stats import comparison as judging
@@ -30,6 +29,7 @@ from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs, side_comparisons
 from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.sides import MOST_SIDES, SideError, read_sides
+from perfweb.verdicts.tags import tag_of_database, tag_of_run
 from perfweb.verdicts.text import comparison_text
 from perfweb.verdicts.wording import difference_words, evidence_words
 

@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 Row = TypeVar("Row")
 View = TypeVar("View", bound=Callable[..., Any])
 Tag = Callable[..., str | None]
-"""Computes the entity tag of a response from the request and the function's arguments (perfweb.reports.tags)."""
+"""Computes the entity tag of a response from the request and the function's arguments (perfweb.verdicts.tags)."""
 
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 Name = Annotated[str, Field(pattern=r"^[-A-Za-z0-9_]{1,64}$")]

@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Name, Number, Page, Text, Window, chosen, cut, dated, read
 from perfweb.api.runs import find_run
-from perfweb.reports.tags import tag_of_run
 from perfweb.runs.models import ArtefactKind, BootState, Direction, Measurement, MeasurementState, Run, Sample
+from perfweb.verdicts.tags import tag_of_run
 
 router = Router(tags=["results"])
 

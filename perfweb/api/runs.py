@@ -19,11 +19,11 @@ from perfweb.api.identity import actor_of
 from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
 from perfweb.rawdata.tables import FORMATS
-from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
 from perfweb.runs.services import RunError
 from perfweb.verdicts.run_verdicts import verdicts
+from perfweb.verdicts.tags import tag_of_database, tag_of_run
 
 router = Router(tags=["runs"])
 

@@ -18,9 +18,9 @@ from perfweb.api.operations import Page, Text, Window, chosen, cut, read
 from perfweb.api.problems import BadInput, bad_input
 from perfweb.figures.levels import Shift, shifts
 from perfweb.figures.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
-from perfweb.reports.tags import tag_of_database
 from perfweb.runs.models import Direction, Summary
 from perfweb.stats.comparison import Verdict
+from perfweb.verdicts.tags import tag_of_database
 
 router = Router(tags=["series"])
 

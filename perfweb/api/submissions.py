@@ -18,11 +18,11 @@ from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Text, Window, change, chosen, cut, read
 from perfweb.api.problems import RefusedError
 from perfweb.inputlimits import PATCH_BYTES
-from perfweb.reports.tags import tag_of_database
 from perfweb.runs.planfile import MOST_BOOTS
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.more import more
+from perfweb.verdicts.tags import tag_of_database
 
 router = Router(tags=["submissions"])
 

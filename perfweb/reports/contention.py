@@ -15,10 +15,10 @@ from statistics import fmean
 from typing import Any
 
 from perfweb.reports.agreement import PublishedChange, agreement
-from perfweb.reports.counters import reports_of
-from perfweb.reports.lockprofiles import read_profile
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import Comparison, Direction, compare
+from perfweb.verdicts.counters import reports_of
+from perfweb.verdicts.lockprofiles import read_profile
 from perfweb.verdicts.sides import Side
 
 VIEW = "mutexprof"

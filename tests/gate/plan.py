@@ -31,7 +31,7 @@ FUZZED = ("test_fuzz.py",)
 GUESTS = "tests/lab/test_vmlab.py"
 
 # Folders of tests/unit with a separate job, which request pages of the site and of the API.
-PAGES = ("accounts", "api", "crawl", "reports")
+PAGES = ("accounts", "api", "crawl", "figures", "rawdata", "reports", "verdicts")
 
 # Files of tests/integration as parallel jobs, because most of the time of each test is waiting. The rest is one job.
 INTEGRATION = {
@@ -211,7 +211,7 @@ SERVICE = (*PYTHON_LINT, "lint-prose", *UNIT, "browser", "client", "one-run")
 DOCS = ("docs", "lint-prose")
 
 DOCUMENTED = (
-    "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/reports/test_rawdata.py",
+    "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/rawdata/test_rawdata.py",
     "tests/unit/accounts/test_crawl.py", "tests/stack/test_tcp_locking.py", "tests/unit/manual",
 )  # fmt: skip
 """Tests that compare a document with the code: also part of the jobs `unit` and `stack`."""

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from perfweb.measuring import tools
-from perfweb.reports.lockprofiles import read_profile
 from perfweb.runs.catalogue import FAMILIES, TESTS, Test
+from perfweb.verdicts.lockprofiles import read_profile
 from playbooks.module_utils import processes
 from runners.ansible import driver
 from runners.ansible.driver import PlayResult

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A small repository with a stack, a series of patches of it, and a site with some object of every kind."""
+"""A small repository with a stack, a series of patches of it, a site with objects of all kinds, and a finished run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,12 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from pytest_django import Settings
 
+from perfweb.runs.models import Run
 from tests.checkouts import Checkout, small_checkout
+from tests.factories import create_run
 from tests.unit.accounts.site import Site
+
+BROKEN_TEST = "udp.rr/host-host/ipv4"
 
 
 @pytest.fixture
@@ -45,6 +49,12 @@ def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Si
     made.furnish()
     made.private[secret.read_text(encoding="ascii")] = set()
     return made
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    """A run of the demonstration plan in which one test failed on `direct`."""
+    return create_run(failed_test=BROKEN_TEST)
 
 
 @pytest.fixture

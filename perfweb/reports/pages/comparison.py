@@ -18,10 +18,7 @@ from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.latencies import Latencies, latency_figure, read_latencies
 from perfweb.figures.plots import boxes_figure, distributions_figure, intervals_figure
 from perfweb.parameters import choice_in, percent_in, text_in, texts_in
-from perfweb.reports.counters import AT_END, AT_START, counter_rows, reports_of
-from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.pages.runs import find_run
-from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict
 from perfweb.stats.ministat import ministat
@@ -30,10 +27,13 @@ from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, MINIMUM
 from perfweb.stats.summary import Summary, summarize
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
+from perfweb.verdicts.counters import AT_END, AT_START, counter_rows, reports_of
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.environment import side_rows
+from perfweb.verdicts.lockprofiles import TITLES, lock_tables
 from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.sides import MOST_SIDES, Side, SideError, read_sides, sides, values_by_side
+from perfweb.verdicts.tags import tag_of_database, tag_of_run
 
 OFFERED_RUNS = 10
 OFFERED_MARGINS = (0.5, 1.0, DEFAULT_MARGIN, 5.0)

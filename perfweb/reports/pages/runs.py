@@ -22,7 +22,6 @@ from perfweb.parameters import choice_in, number_in, text_in
 from perfweb.reports.calibrations import trust_of
 from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
-from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.topics import known_topics
 from perfweb.runs.judging import Measured, measured
 from perfweb.runs.judging import pairs as pairs_of
@@ -34,6 +33,7 @@ from perfweb.verdicts.environment import changed_facts, host_table, tunable_rows
 from perfweb.verdicts.results import RunResults, TestResults, run_frame, run_results
 from perfweb.verdicts.run_verdicts import PairVerdicts, verdicts, verdicts_of_run
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
+from perfweb.verdicts.tags import tag_of_database, tag_of_page
 
 RUNS_PER_PAGE = 25
 MOST_CELLS = 40

@@ -26,12 +26,12 @@ from perfweb.figures.timelines import (
     timeline_figure,
 )
 from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
-from perfweb.reports.tags import tag_of_database
 from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Import, Summary
 from perfweb.stats.changepoint import SHORTEST
 from perfweb.verdicts import names
+from perfweb.verdicts.tags import tag_of_database
 
 NEWEST = (50, 200, 1000)
 LISTED = 25

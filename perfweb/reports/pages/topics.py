@@ -9,9 +9,9 @@ from django.views.decorators.http import condition, require_safe
 
 from perfweb.figures.graphs import Graph, respond
 from perfweb.parameters import number_in
-from perfweb.reports.tags import tag_of_database
 from perfweb.reports.topics import known_topics, read_topic
 from perfweb.verdicts import names
+from perfweb.verdicts.tags import tag_of_database
 
 
 @require_safe

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from perfweb.reports.counters import AT_END, AT_START, CounterRow, counter_rows, reports_of
-from perfweb.reports.lockprofiles import TITLES, LockTable, lock_tables
 from perfweb.runs.catalogue import is_exact
 from perfweb.runs.models import Run, RunState
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, Check, Movement
+from perfweb.verdicts.counters import AT_END, AT_START, CounterRow, counter_rows, reports_of
+from perfweb.verdicts.lockprofiles import TITLES, LockTable, lock_tables
 from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.sides import Side, sides
 

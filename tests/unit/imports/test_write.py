@@ -22,8 +22,8 @@ from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run, create_testbed
 from tests.unit.imports.reading import DATA, TOOLS, file
 from tests.unit.imports.test_formats import COLUMNS, CSV, RESULT
-from tests.unit.reports.test_pages import page, text_of
-from tests.unit.reports.test_replay import save
+from tests.unit.pages import page, text_of
+from tests.unit.rawdata.test_replay import save
 
 pytestmark = pytest.mark.django_db
 FREEBSD = DATA / "freebsd-head-2015-forwarding.csv"

@@ -29,7 +29,7 @@ from tests.factories import (
     create_run,
     create_testbed,
 )
-from tests.unit.reports.test_pages import page, text_of
+from tests.unit.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
 

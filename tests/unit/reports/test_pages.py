@@ -19,26 +19,10 @@ from perfweb.runs.models import Artefact, BootState, Measurement, Run, Sample
 from perfweb.runs.summaries import summarise
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run, make_void
-from tests.unit.reports.conftest import BROKEN_TEST
+from tests.unit.conftest import BROKEN_TEST
+from tests.unit.pages import comparison_address, page, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-def page(client: Client, address: str) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode()
-
-
-def text_of(html: str) -> str:
-    """Return roughly the text of a text browser: no scripts, no tags, white space collapsed."""
-    html = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
-    html = re.sub(r'<span role="tooltip".*?</span>', "", html)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
-
-
-def comparison_address(run: Run, a: str = "deferred", b: str = "direct") -> str:
-    return reverse("reports:comparison", args=[run.pk, a, b])
 
 
 def test_an_empty_list_says_how_to_start_a_run(client: Client) -> None:

@@ -14,7 +14,7 @@ from perfweb.reports.published import FIGURES
 from perfweb.runs.models import ArtefactKind, Run
 from perfweb.runs.planfile import PROFILES, read_plan
 from tests.factories import create_artefact, create_plan, create_run
-from tests.unit.reports.test_pages import page, text_of
+from tests.unit.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
 TEST = "tcpconnect/host-host/ipv4"

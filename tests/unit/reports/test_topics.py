@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from perfweb.runs.models import Sample
 from perfweb.runs.summaries import summarise
 from tests.factories import create_history, create_run
-from tests.unit.reports.test_pages import page, text_of
+from tests.unit.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
 TESTS = ["tcp.rr/host-host/ipv4", "tcp.stream/host-host/ipv4"]

@@ -20,7 +20,7 @@ from perfweb.submissions.plans import MATRICES
 from perfweb.verdicts.wording import css_name
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_submission
-from tests.unit.reports.test_pages import text_of
+from tests.unit.pages import text_of
 from tests.unit.submissions.conftest import WANTED, five
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from perfweb.figures.durations import Durations, durations_figure, quantile, read_bins
 from perfweb.runs.models import Artefact, ArtefactKind
 from tests.factories import create_run
-from tests.unit.reports.test_pages import comparison_address, page, text_of
+from tests.unit.pages import comparison_address, page, text_of
 
 TEST = "tcpconnect/host-host/ipv4"
 OUTPUT = """\

@@ -8,8 +8,8 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.reports.lockprofiles import MOST_PLACES, lock_tables, read_profile
 from perfweb.runs.models import ArtefactKind, Run
+from perfweb.verdicts.lockprofiles import MOST_PLACES, lock_tables, read_profile
 from tests.factories import create_artefact
 
 HEAD = "max wait_max   total wait_total   count   avg wait_avg cnt_hold cnt_lock name\n"

@@ -18,7 +18,7 @@ from perfweb.runs.models import Run
 from perfweb.runs.summaries import summarise
 from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
 from tests.factories import DEMO_TESTS, START, create_build, create_history, create_plan, create_run
-from tests.unit.reports.test_pages import page, text_of
+from tests.unit.pages import page, text_of
 
 TEST = DEMO_TESTS[0]
 ADDRESS = f"/tests/{TEST}/"

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.counters import AT_END, AT_START, counter_rows, read_counters, reports_of
 from perfweb.runs.models import Run
+from perfweb.verdicts.counters import AT_END, AT_START, counter_rows, read_counters, reports_of
 from perfweb.verdicts.sides import SideError, read_sides
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
-from tests.unit.reports.test_pages import page, text_of
+from tests.unit.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
 

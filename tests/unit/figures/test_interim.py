@@ -15,7 +15,7 @@ from perfweb.figures import interim
 from perfweb.runs.models import Measurement, Run
 from perfweb.verdicts.names import anchor
 from tests.factories import create_run, make_void
-from tests.unit.reports.test_pages import page
+from tests.unit.pages import page
 
 pytestmark = pytest.mark.django_db
 TEST = "tcp.stream/host-host/ipv4"

@@ -13,7 +13,7 @@ from django.test import Client
 from perfweb.figures.axes import Axis, log_ticks
 from perfweb.runs.models import Sample
 from tests.factories import create_run
-from tests.unit.reports.test_pages import comparison_address, page, text_of
+from tests.unit.pages import comparison_address, page, text_of
 
 TEST = "tcp.rr/host-host/ipv4"
 LOADED = "udp.loaded/host-host/ipv4"

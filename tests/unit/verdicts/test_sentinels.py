@@ -25,7 +25,7 @@ from perfweb.verdicts.run_verdicts import verdicts_of_run
 from perfweb.verdicts.sentinels import read_sentinel
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_watched_run, faster_later, make_void
-from tests.unit.reports.test_pages import comparison_address, page, text_of
+from tests.unit.pages import comparison_address, page, text_of
 
 pytestmark = pytest.mark.django_db
 TESTS = DEMO_TESTS[:2]
