@@ -44,7 +44,7 @@ def perfctl(asgi_server: str, tmp_path: Path) -> Perfctl:
     return run
 
 
-def test_runs_series_and_testbeds_are_told(perfctl: Perfctl) -> None:
+def test_runs_series_and_testbeds_are_reported(perfctl: Perfctl) -> None:
     runs = create_history(2)
     failed = create_run(failed_test=TEST)
     summarise([failed.pk])
@@ -119,7 +119,7 @@ def test_a_run_is_followed_to_its_end(perfctl: Perfctl) -> None:
     assert "failed: the lab is on fire" in perfctl(5, "watch", failed.pk).stderr
 
 
-def test_what_is_wrong_is_said(asgi_server: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_reported(asgi_server: str, capsys: pytest.CaptureFixture[str]) -> None:
     """In this process, which is faster than a command for each mistake."""
     run = create_run(tests=[TEST])
 

@@ -201,7 +201,7 @@ def test_build_fails_and_its_words_are_kept(small_stack: SmallStack) -> None:
     assert not Boot.objects.exists()
 
 
-def test_boot_with_other_tunables_than_asked_for_is_not_measured(testbed: Testbed) -> None:
+def test_boot_with_other_tunables_than_requested_is_not_measured(testbed: Testbed) -> None:
     knobs = "target: linux, tunables: {link.offload.gso: on, link.offload.sg: off}"
     run = services.submit(REAL.replace("target: linux", knobs), testbed.name)
     assert ended(run).startswith("failed: all 1 measurements failed; the first: not measured: it did not boot")

@@ -143,7 +143,7 @@ def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:
     hosts.assert_clean(run)
 
 
-def test_worker_that_is_told_to_stop_leaves_a_clean_lab(run: Run, worker: Worker, hosts: LabHosts) -> None:
+def test_worker_that_is_stopped_leaves_a_clean_lab(run: Run, worker: Worker, hosts: LabHosts) -> None:
     wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
     worker.signal(signal.SIGTERM)
     wait_for_state(run, RunState.INTERRUPTED, seconds=30)

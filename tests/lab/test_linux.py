@@ -167,7 +167,7 @@ def test_setting_twice_changes_nothing_and_check_mode_never_does(lab: Lab) -> No
 
 
 @pytest.mark.usefixtures("prepared")
-def test_what_this_kernel_cannot_do_is_told_and_ends_the_boot(play: Play, lab: Lab) -> None:
+def test_what_this_kernel_cannot_do_is_reported_and_ends_the_boot(play: Play, lab: Lab) -> None:
     for knob, value, reason in (
         ("net.ipv4.tcp_sak", "1", "this host has no sysctl net.ipv4.tcp_sak (did you mean net.ipv4.tcp_sack?)"),
         ("net.core.netdev_max_backlog", "9", "a network namespace has only some of its machine's"),
@@ -185,7 +185,7 @@ def test_what_this_kernel_cannot_do_is_told_and_ends_the_boot(play: Play, lab: L
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_knob_that_another_keeps_from_holding_is_told(play: Play) -> None:
+def test_a_knob_that_another_keeps_from_holding_is_reported(play: Play) -> None:
     result = play("boot", tunables={"link.offload.gso": "on", "link.offload.sg": "off"})
     assert "gso of data0 is off and not on" in result.failures[0].message
 

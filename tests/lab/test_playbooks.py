@@ -266,7 +266,7 @@ def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_server_that_stays_busy_is_not_asked_for_ever(play: Play) -> None:
+def test_a_server_that_stays_busy_is_not_polled_forever(play: Play) -> None:
     busy = ["sh", "-c", "echo busy; exit 1"]
     ((patient,),) = measured(play, busy, order={"busy": "busy", "patience": 5})
     assert (patient["rc"], patient["stdout"]) == (1, "busy\n")
@@ -298,7 +298,7 @@ def test_output_that_is_no_text_and_programs_that_do_not_exist_are_reported(play
 
 
 @pytest.mark.usefixtures("prepared")
-def test_each_sample_is_told_at_once_and_nothing_is_measured_after_one_that_failed(play: Play, tmp_path: Path) -> None:
+def test_each_sample_is_reported_at_once_and_nothing_follows_a_failed_one(play: Play, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     there: list[tuple[str, int, bool]] = []
     journal.write_text("{}\n")
@@ -547,7 +547,7 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
 
 
 @pytest.mark.usefixtures("restored")
-def test_a_host_is_looked_at_before_a_run(play: Play, lab: Lab, run_id: str) -> None:
+def test_a_host_is_checked_before_a_run(play: Play, lab: Lab, run_id: str) -> None:
     """The lab is fit after its start, and unfit while another run has left a process, or without disk space."""
     fit = play("health").require_ok().data["health"]
     assert {host: found["problems"] for host, found in fit.items()} == {

@@ -70,7 +70,7 @@ def data_address(run: Run, test: Test) -> str:
     return str(link.address6 if test.family == "ipv6" else link.address).split("/")[0]
 
 
-def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None:
+def test_a_server_inside_the_stack_answers_and_a_crash_is_reported(run: Run) -> None:
     tunables = {"net.isr.dispatch": "deferred", "debug.lock.prof.enable": "1"}
     boot: dict[str, Any] = {"boot_id": "inside", "topology": "host-host", "server": "netserver", "tunables": tunables}
     Path("/dev/net/tun").chmod(0o600)  # A machine without udev; the boot has to cope.

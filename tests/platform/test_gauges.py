@@ -64,7 +64,7 @@ def used(found: dict[str, float | str], name: str) -> float:
     return float(found[name]) * float(found["seconds"])
 
 
-def test_time_of_a_stranger_and_of_his_children_that_ended_is_foreign(burner: Burner) -> None:
+def test_time_of_another_process_and_of_its_children_that_ended_is_foreign(burner: Burner) -> None:
     observer = Observer([], [], [], pause_frames)
     before = observer.look()
     burner.burn()

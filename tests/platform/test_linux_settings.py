@@ -84,7 +84,7 @@ def test_a_sysctl_of_this_machine() -> None:
     assert "net.ipv4.conf.lo.rp_filter" in linux.sysctls(["lo"])
 
 
-def test_a_sysctl_that_is_none_is_told_with_one_that_is() -> None:
+def test_a_sysctl_that_is_none_is_reported_with_one_that_is() -> None:
     with pytest.raises(SettingError, match=r"no sysctl net.ipv4.tcp_sak \(did you mean net.ipv4.tcp_sack\?\)"):
         Sysctl("net.ipv4.tcp_sak").read()
 

@@ -35,7 +35,7 @@ def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
     assert not processes.stop(tmp_path / "x.pid")
 
 
-def test_a_stale_pid_file_never_leads_to_a_stranger(tmp_path: Path) -> None:
+def test_a_stale_pid_file_never_names_another_process(tmp_path: Path) -> None:
     stranger = _sleeper(tmp_path)
     stale = dataclasses.replace(stranger, started=stranger.started - 1, leader_started=stranger.leader_started - 1)
     processes.write_pid_file(tmp_path / "stale.pid", stale)
@@ -44,7 +44,7 @@ def test_a_stale_pid_file_never_leads_to_a_stranger(tmp_path: Path) -> None:
     assert processes.stop(tmp_path / "x.pid")
 
 
-def test_the_session_of_a_stranger_survives_a_stale_pid_file(tmp_path: Path) -> None:
+def test_the_session_of_another_process_survives_a_stale_pid_file(tmp_path: Path) -> None:
     """The pid was reused for a process in another session, which is older than the record."""
     shell = _sleeper(tmp_path, "sh", "-c", "sleep 60 & echo ready; wait")
     while b"ready" not in (tmp_path / "x.log").read_bytes():

@@ -147,7 +147,7 @@ def test_a_sample_is_void_as_soon_as_the_cpus_were_faster_at_another_time() -> N
     assert script.result.rates("stack") == [2.0, 3.0]
 
 
-def test_the_least_disturbed_count_and_are_named_when_the_patience_is_over() -> None:
+def test_the_samples_with_min_disturbance_count_and_are_named_when_the_time_is_over() -> None:
     script = Script(_row(0), [100.0, 60.0])
     text = report(script.fill())
     assert script.result.rates("stack") == [1.0, 2.0]

@@ -34,7 +34,7 @@ def test_no_folder_refers_to_one_above_it(installed: Installed, capsys: pytest.C
     assert count == f"{found} references to another folder, 0 of them upwards"
 
 
-def test_every_object_of_the_build_is_looked_at(installed: Installed) -> None:
+def test_every_object_of_the_build_is_checked(installed: Installed) -> None:
     tables = layers.symbol_tables(installed.build)
     sources = {str(path.relative_to(layers.STACK)).replace("/", "_") for path in layers.STACK.glob("*/*.c")}
     of_folders = {source.replace("/", "_") for source in tables}

@@ -212,7 +212,7 @@ def test_the_control_socket_is_private_and_answers(router: Topology) -> None:
         router.ask("sysctl", "debug.mpsafenet=0")
 
 
-def test_it_ends_at_once_when_told_to(topology: Topology) -> None:
+def test_it_ends_at_once_on_request(topology: Topology) -> None:
     child = topology.boot(ROUTER)
     assert topology.stop(child) == 0
     assert topology.said("boot.log").endswith("stack: down\n")

@@ -161,7 +161,7 @@ def test_a_driver_that_needs_giant_is_sent_to_by_its_thread(topology: Topology) 
     assert "if.tap1.stats.ogiant" not in topology.ask("sysctl", "-a")
 
 
-def test_threads_are_placed_and_scheduled_as_asked(topology: Topology) -> None:
+def test_threads_are_placed_and_scheduled_as_configured(topology: Topology) -> None:
     here = sorted(os.sched_getaffinity(0))
     child = topology.boot({"machine.placement": "pinned", "machine.sched": "batch"})
     threads = stack_threads(child.pid)
@@ -217,7 +217,7 @@ def test_the_boot_counts_the_cpus_that_are_used(topology: Topology) -> None:
     ],
     ids=["under Giant", "one CPU", "groups"],
 )
-def test_what_overrules_a_tunable_is_said_and_listed(
+def test_what_overrules_a_tunable_is_reported_and_listed(
     topology: Topology, how: dict[str, str], line: str, listed: str
 ) -> None:
     topology.boot(how)

@@ -75,7 +75,7 @@ def test_words_and_truth(stack: Stack) -> None:
         ("net.ipv4.tcp_sack=1 1", "has 1 values"),
     ],
 )
-def test_what_cannot_be_done_is_said(stack: Stack, argument: str, says: str) -> None:
+def test_what_cannot_be_done_is_reported(stack: Stack, argument: str, says: str) -> None:
     done = stack.sysctl(argument)
     assert done.returncode != 0
     assert says in done.stderr

@@ -28,7 +28,7 @@ def test_it_shows_threads_and_counters_that_move(topology: Topology) -> None:
     assert "net.inet.tcp" not in said
 
 
-def test_a_source_keeps_to_its_rate_and_ends_when_told(topology: Topology) -> None:
+def test_a_source_keeps_to_its_rate_and_ends_on_request(topology: Topology) -> None:
     child = topology.boot({**SOURCE, "if.mem0.source": "from=10.9.0.2 to=10.9.0.1 rate=1"})
     assert int(topology.value("if.mem0.stats.ipackets")) < 30
     assert topology.stop(child) == 0

@@ -108,7 +108,7 @@ print("refused")
 """
 
 
-def test_a_server_runs_what_it_is_asked_for(topology: Topology) -> None:
+def test_a_server_runs_the_requested_load(topology: Topology) -> None:
     program = f"{topology.installed.prefix}/bin/unixbench"
     child = topology.boot({"unix.sockets": "stack", "unix.locking": "global"}, [program, "-s", "-p", "5302"])
     topology.await_line("boot.log", "unixbench: listening on port 5302")

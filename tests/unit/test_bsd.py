@@ -67,7 +67,7 @@ def test_steps_use_only_what_comes_with_ansible_core(step: str) -> None:
         ("boot", {"system": "freebsd", "sysctls": {"net.inet.tcp.sack": '1"'}}, "a value with a quote"),
     ],
 )
-def test_bad_values_are_refused_before_a_host_is_asked(
+def test_bad_values_are_refused_before_a_host_is_used(
     step: str, values: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     status, said = ansible(str(PLAYBOOKS / f"{step}.yml"), "-e", json.dumps(values), folder=tmp_path)

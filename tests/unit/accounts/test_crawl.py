@@ -31,7 +31,7 @@ def crawl(site: Site) -> Crawl:
     return Crawl(site)
 
 
-def test_every_action_has_a_least_role_and_each_role_may_what_those_before_it_may() -> None:
+def test_every_action_has_a_min_role_and_each_role_may_what_those_before_it_may() -> None:
     assert set(LOWEST_ROLE) == set(Action)
     allowed = [{action for action in Action if may(User(role=role), action)} for role in Role]
     assert all(less < more for less, more in itertools.pairwise(allowed))
@@ -103,7 +103,7 @@ def test_cookies_are_for_this_site_and_for_no_script(client: Client, person: Cal
         assert client.cookies[name]["samesite"] == "Lax"
 
 
-def test_a_refusal_is_in_the_log_only_where_somebody_is_known(client: Client) -> None:
+def test_a_refusal_is_in_the_log_only_where_a_user_is_known(client: Client) -> None:
     number = create_queued_run().pk
     client.post(f"/runs/{number}/cancel/")
     client.post(f"/api/v1/runs/{number}/cancel")

@@ -97,7 +97,7 @@ def test_newcomers_get_the_role_that_is_set(client: Client, there: Identities, s
     assert ["neither reader nor submitter" in error.msg for error in providers.problems()] == [True]
 
 
-def test_nothing_is_asked_for_or_kept_but_who_somebody_is(client: Client, there: Identities) -> None:
+def test_only_the_identity_of_a_user_is_requested_and_kept(client: Client, there: Identities) -> None:
     through(client)
     assert there.told[0]["scope"] == "openid profile"
     (code,) = there.codes.values()
@@ -135,7 +135,7 @@ def test_any_name_there_becomes_one_that_nobody_has_here(there: Identities, call
     assert {user.username for user in User.objects.all()} == {made, second}
 
 
-def test_a_name_that_the_token_lacks_is_asked_for(client: Client, there: Identities) -> None:
+def test_a_name_that_the_token_lacks_is_requested(client: Client, there: Identities) -> None:
     there.person = {"sub": "4711"}
     through(Client())
     there.person, there.described = {"sub": "4712"}, {"userinfo_endpoint": f"{there.url}/me"}
@@ -226,7 +226,7 @@ def test_another_verifier_gets_no_token(client: Client, there: Identities) -> No
 
 
 @pytest.mark.parametrize("key", ["oidc", "github"])
-def test_who_says_no_there_is_told_what_to_do(client: Client, there: Identities, key: str) -> None:
+def test_a_user_who_refuses_at_the_provider_is_shown_what_to_do(client: Client, there: Identities, key: str) -> None:
     there.denies = True
     answer = through(client, key)
     assert answer.status_code == 403
@@ -368,7 +368,7 @@ def test_what_is_not_set_up_is_not_there(client: Client) -> None:
     assert providers.problems() == []
 
 
-def test_what_is_set_up_badly_is_told(client: Client, there: Identities, settings: Settings) -> None:
+def test_what_is_set_up_badly_is_reported(client: Client, there: Identities, settings: Settings) -> None:
     assert providers.problems() == []
     settings.OIDC_ISSUER, settings.GITHUB_SECRET_FILE = "http://elsewhere.example", "/nowhere"
     told = [f"{error.msg} {error.hint}" for error in providers.problems()]
@@ -381,7 +381,7 @@ def test_what_is_set_up_badly_is_told(client: Client, there: Identities, setting
     assert "/nowhere" not in answer.content.decode()
 
 
-def test_github_itself_is_asked_at_its_own_addresses(settings: Settings, tmp_path: Path) -> None:
+def test_github_itself_is_queried_at_its_own_addresses(settings: Settings, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET, encoding="ascii")
     settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = CLIENT, str(secret)

@@ -63,7 +63,7 @@ def test_an_account_has_only_so_many_tokens(person: Person, signed_in: SignedIn)
 @pytest.mark.parametrize(
     "header", ["", "Basic YW5uOmFubg==", "Bearer", "Bearer nonsense", "Bearer \xff", "bearer  x y"]
 )
-def test_without_a_good_token_one_is_asked_for(client: Client, db: None, header: str) -> None:
+def test_without_a_good_token_one_is_requested(client: Client, db: None, header: str) -> None:
     answer = client.get(ACCOUNT, headers={"Authorization": header} if header else {})
     assert "token" in refusal(answer, 401)
     assert answer.headers["WWW-Authenticate"] == "Bearer"

@@ -44,7 +44,7 @@ def test_verdicts_are_those_of_the_pages(api: Api, run: Run) -> None:
     assert "99 %" in page.content.decode().replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def test_a_test_that_failed_on_one_side_is_told(api: Api, run: Run) -> None:
+def test_a_test_that_failed_on_one_side_is_reported(api: Api, run: Run) -> None:
     (told,) = api.read(f"runs/{run.pk}/comparisons")["items"]
     (failed,) = [test for test in told["tests"] if test["test"] == "udp.rr/host-host/ipv4"]
     assert (failed["verdict"], failed["lack"], failed["b"]) == ("failed", "a boot on which the test worked", None)

@@ -103,7 +103,7 @@ def test_results_from_elsewhere_say_where_they_come_from(api: Api, run: Run) -> 
     assert (told["format"], told["origin"], told["imported_by"]) == ("csv", "netbenches", "anna")
 
 
-def test_the_list_tells_verdicts_when_asked(api: Api, run: Run) -> None:
+def test_the_list_has_verdicts_on_request(api: Api, run: Run) -> None:
     assert api.read("runs")["items"][0]["verdicts"] is None
     assert "faster" in api.read("runs", verdicts=True)["items"][0]["verdicts"][0]["words"]
 

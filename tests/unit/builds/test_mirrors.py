@@ -50,7 +50,7 @@ def test_a_copy_follows_what_is_fetched(pulled: Mirror, checkout: Checkout) -> N
     assert mirrors.fetch(pulled).commit("main").sha == checkout.git("rev-parse", "HEAD").decode().strip() != first.sha
 
 
-def test_what_changes_nothing_or_is_unrelated_is_told(pulled: Mirror, checkout: Checkout) -> None:
+def test_what_changes_nothing_or_is_unrelated_is_reported(pulled: Mirror, checkout: Checkout) -> None:
     checkout.git("checkout", "-q", "--orphan", "unrelated")
     checkout.commit("Unrelated")
     checkout.git("update-ref", "refs/pull/9/head", "HEAD")
@@ -61,7 +61,7 @@ def test_what_changes_nothing_or_is_unrelated_is_told(pulled: Mirror, checkout: 
         mirrors.changes(repository, "main", "refs/pull/9/head")
 
 
-def test_what_cannot_be_fetched_is_told(pulled: Mirror, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched_is_reported(pulled: Mirror, tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match=r"cannot be fetched: .*refs/pull/1000/head"):
         mirrors.fetch(pulled, "refs/pull/1000/head")
     with pytest.raises(RepositoryError, match="cannot be fetched: "):

@@ -101,7 +101,7 @@ def test_without_an_entity_tag_a_broken_download_fails(files: tuple[Server, type
     assert not (tmp_path / "file").exists()
 
 
-def test_a_server_that_sends_nothing_is_not_asked_for_ever(files: tuple[Server, type[Files]], tmp_path: Path) -> None:
+def test_a_server_that_sends_nothing_is_not_polled_forever(files: tuple[Server, type[Files]], tmp_path: Path) -> None:
     server, handler = files
     handler.breaks = 0
     with pytest.raises(ServerError):

@@ -43,7 +43,7 @@ def test_any_values_are_a_line_or_nothing(name: str, values: dict[str, object]) 
     assert "\x1b" not in event_line(Event("1-0", name, values))
 
 
-def test_events_are_told_in_a_line() -> None:
+def test_events_are_reported_in_a_line() -> None:
     done = {
         "test": "tcp.rr/host-host/ipv4",
         "variant": "direct",

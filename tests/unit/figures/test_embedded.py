@@ -85,7 +85,7 @@ def test_a_picture_may_be_shown_anywhere_and_kept_for_a_while(client: Client, ru
     assert "Last-Modified" not in again
 
 
-def test_what_is_not_there_is_told(client: Client, run: Run) -> None:
+def test_what_is_not_there_is_reported(client: Client, run: Run) -> None:
     pair = f"/runs/{run.pk}/compare/deferred..direct"
     missing = client.get(f"{pair}/badge.svg", {"test": "no/such"})
     assert missing.status_code == 400

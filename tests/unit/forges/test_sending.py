@@ -139,7 +139,7 @@ def test_a_token_that_is_missing_or_wrong_can_be_mended(github: Bot) -> None:
     assert len(github.peer.comments) == 1
 
 
-def test_a_comment_that_somebody_deleted_is_not_written_anew(github: Bot) -> None:
+def test_a_comment_that_a_user_deleted_is_not_written_anew(github: Bot) -> None:
     github.say("/perf tcp", "eve", 66)
     tell()
     github.peer.trouble = Trouble(404)
@@ -157,7 +157,7 @@ def test_a_redirect_is_not_followed(github: Bot) -> None:
     assert (github.peer.calls, Letter.objects.get().due is None) == (["POST"], False)
 
 
-def test_a_project_that_is_gone_is_told_nothing(github: Bot) -> None:
+def test_a_project_that_is_gone_gets_nothing(github: Bot) -> None:
     github.say("/perf help")
     follow()
     Project.objects.all().delete()

@@ -23,7 +23,7 @@ def submissions_of(asked: CommentRequest | None) -> list[Submission]:
     return list(asked.submissions.order_by("number"))
 
 
-def test_what_a_stranger_asks_for_waits_for_approval(bot: Bot) -> None:
+def test_what_an_untrusted_user_requests_waits_for_approval(bot: Bot) -> None:
     asked = bot.say("Is it faster?\r\n/perf run tcp net.isr.dispatch=direct,deferred", "eve", 66)
     made = submissions_of(asked)
     assert [(one.state, one.author, one.mirror) for one in made] == [
@@ -42,13 +42,13 @@ def test_a_maintainer_measures_their_own_pull_request_at_once(bot: Bot) -> None:
     assert (made.state, made.author, made.runs.count()) == (APPROVED, user, 1)
 
 
-def test_the_pull_request_of_another_waits_whoever_asks(github: Bot) -> None:
+def test_the_pull_request_of_another_waits_whatever_user_requests_it(github: Bot) -> None:
     user = github.know(Role.MAINTAINER, "maria")
     [made] = submissions_of(github.say("/perf tcp", "Maria", 5))
     assert (made.state, made.author) == (WAITING, user)
 
 
-def test_a_name_that_was_given_to_somebody_else_is_a_stranger(github: Bot) -> None:
+def test_a_name_that_was_given_to_another_user_is_untrusted(github: Bot) -> None:
     github.know(Role.MAINTAINER)
     github.say("/perf help")
     [made] = submissions_of(github.say("/perf tcp", AUTHOR["github"][0], 999))
@@ -147,7 +147,7 @@ def test_who_is_known_cancels_only_what_they_may(github: Bot) -> None:
     assert done.answer == "Cancelled."
 
 
-def test_more_than_the_quota_is_told_beside_what_was_taken(github: Bot, settings: Settings) -> None:
+def test_more_than_the_quota_is_reported_beside_what_was_taken(github: Bot, settings: Settings) -> None:
     settings.OPEN_SUBMISSIONS = 1
     asked = github.say("/perf tcp net.isr.dispatch=direct,deferred", "eve", 66)
     assert asked is not None

@@ -75,7 +75,7 @@ def test_netperf_output_of_many_calls_in_one_file(tmp_path: Path) -> None:
         ("Throughput,Throughput Units\n1\n1,2,3\n", "3: 3 values below 2 headings"),
     ],
 )
-def test_what_netperf_does_not_print_is_told_with_its_line(tmp_path: Path, content: str, reason: str) -> None:
+def test_what_netperf_does_not_print_is_reported_with_its_line(tmp_path: Path, content: str, reason: str) -> None:
     assert any(f"given.txt:{reason}" in problem for problem in problems("netperf", file(tmp_path, content), test=TEST))
 
 
@@ -127,7 +127,7 @@ def test_iperf3_both_ways_is_named_as_the_catalogue_does() -> None:
         ("[" * 100_000, "1: is not JSON that can be read: RecursionError"),
     ],
 )
-def test_what_is_no_report_of_iperf3_is_told(tmp_path: Path, content: str, reason: str) -> None:
+def test_what_is_no_report_of_iperf3_is_reported(tmp_path: Path, content: str, reason: str) -> None:
     assert any(f"given.txt:{reason}" in problem for problem in problems("iperf3", file(tmp_path, content)))
 
 
@@ -151,7 +151,7 @@ def test_every_number_of_a_ministat_file_arrives(tmp_path: Path, numbers: list[f
     assert [one.values[0].value for one in found] == numbers
 
 
-def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
     bad = file(tmp_path, "1\nx\n-2\ninf\n0\n1 2\n5e-324\n")
     worse = file(tmp_path, b"1\n\xff\n", "latin1.txt")
     assert problems("ministat", bad, worse, tmp_path / "none", test=TEST) == [

@@ -68,7 +68,7 @@ def test_a_testbed_without_ipv6_says_so(tmp_path: Path) -> None:
         (GOOD.replace("203.0.113.2/24", "203.0.113.2/24, address6: 'fd00::1/64'"), "host d has an address6 on some"),
     ],
 )
-def test_what_is_missing_is_said(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_is_missing_is_reported(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(InventoryError, match=problem):
         read_inventory(written(tmp_path, text))
 

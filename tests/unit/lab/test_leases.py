@@ -55,7 +55,7 @@ def test_who_comes_second_does_not_wait_for_the_first_to_make_up_its_mind() -> N
     acquired("run 3")
 
 
-def test_expired_lease_still_holds_until_somebody_cleans_up() -> None:
+def test_expired_lease_still_holds_until_the_host_is_cleaned() -> None:
     lease = acquired()
     Lease.objects.update(expires=timezone.now() - timedelta(hours=1))
     assert lab.acquire(create_testbed(), "run 2") is None

@@ -43,7 +43,7 @@ def test_forged_sender_does_not_keep_the_real_one_out(mails: list[bytes], ada: U
     assert Posting.objects.filter(series__user=ada).count() == 2
 
 
-def test_forged_sender_does_not_keep_a_proven_stranger_out(mails: list[bytes]) -> None:
+def test_forged_sender_does_not_keep_a_proven_untrusted_sender_out(mails: list[bytes]) -> None:
     assert put_off(numbered(mails[1], 9)) == 7
     assert put_off([SIGNED + mails[0], SIGNED + mails[1]]) == 0
 

@@ -172,7 +172,7 @@ def test_it_goes_on_when_the_server_is_there_again(
     assert Posting.objects.count() == 2
 
 
-def test_only_a_server_that_proves_who_it_is_is_told_the_password(server: Dovecot, tmp_path: Path) -> None:
+def test_only_a_server_that_proves_who_it_is_gets_the_password(server: Dovecot, tmp_path: Path) -> None:
     other = tmp_path / "password"
     other.write_text("another", encoding="ascii")
     wrong = {"authorities": None}, {"host": "localhost"}, {"password_file": str(other)}, {"folder": "none"}

@@ -118,7 +118,7 @@ def test_list_that_is_set_up_gets_a_copy() -> None:
         (("int line2;", "int \0;"), "binary"),
     ],
 )
-def test_problem_is_told(change: tuple[str, str], problem: str) -> None:
+def test_problem_is_reported(change: tuple[str, str], problem: str) -> None:
     found = read_message(MAIL.replace(*change).encode(), RULES)
     assert problem in found.problem
     assert found.request

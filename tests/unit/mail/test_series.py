@@ -37,7 +37,7 @@ def later(length: timedelta) -> None:
         series.save()
 
 
-def test_series_of_a_stranger_waits_and_its_sender_is_told(mails: list[bytes]) -> None:
+def test_series_of_an_untrusted_user_waits_and_its_sender_gets_a_receipt(mails: list[bytes]) -> None:
     receive_all(mails)
     assert work() == 1
     submission = Submission.objects.get()
@@ -152,14 +152,14 @@ def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -
     assert Series.objects.count() == 1
 
 
-def test_account_of_strangers_never_approves(mails: list[bytes]) -> None:
+def test_account_of_untrusted_senders_never_approves(mails: list[bytes]) -> None:
     User.objects.create(username=UNKNOWN_SENDERS, role=Role.ADMIN)
     receive_all(mails)
     work()
     assert Submission.objects.get().state == SubmissionState.WAITING
 
 
-def test_strangers_can_be_kept_out(mails: list[bytes]) -> None:
+def test_untrusted_senders_can_be_kept_out(mails: list[bytes]) -> None:
     User.objects.create(username=UNKNOWN_SENDERS, role=Role.SUBMITTER, is_active=False)
     receive_all(mails)
     work()
@@ -181,7 +181,7 @@ def test_series_that_makes_trouble_does_not_keep_others(
     assert work() == 1
 
 
-def test_role_that_may_not_submit_is_told(mails: list[bytes], ada: User) -> None:
+def test_role_that_may_not_submit_is_reported(mails: list[bytes], ada: User) -> None:
     User.objects.update(role=Role.READER)
     receive_all([SIGNED + mail for mail in mails])
     work()
@@ -200,7 +200,7 @@ def test_without_a_request_nothing_happens(repository: Checkout) -> None:
     assert not Letter.objects.exists()
 
 
-def test_missing_patch_is_told_once_and_waited_for(mails: list[bytes]) -> None:
+def test_missing_patch_is_reported_once_and_waited_for(mails: list[bytes]) -> None:
     receive_all(mails[:2])
     assert work() == 0
     later(PATIENCE)
@@ -279,7 +279,7 @@ def test_sender_may_ask_and_cancel(mails: list[bytes], words: str, sentence: str
     assert Submission.objects.get().state == state
 
 
-def test_reply_in_somebodys_name_cancels_nothing(mails: list[bytes], ada: User) -> None:
+def test_reply_in_the_name_of_another_user_cancels_nothing(mails: list[bytes], ada: User) -> None:
     receive_all([SIGNED + mail for mail in mails])
     work()
     receive(reply(mails[0], "perf: cancel"))
@@ -323,7 +323,7 @@ def test_forged_version_stops_nothing_that_is_proven(repository: Checkout, mails
     assert Submission.objects.filter(state=SubmissionState.APPROVED, author=ada).exists()
 
 
-def test_approved_patch_of_a_stranger_is_not_stopped_by_mail(repository: Checkout, mails: list[bytes]) -> None:
+def test_approved_patch_of_an_untrusted_user_is_not_stopped_by_mail(repository: Checkout, mails: list[bytes]) -> None:
     receive_all(mails)
     work()
     Submission.objects.update(state=SubmissionState.APPROVED)
@@ -358,7 +358,7 @@ def test_words_that_are_not_known_are_answered_kindly(repository: Checkout, word
     assert not Submission.objects.exists()
 
 
-def test_two_requests_are_told(mails: list[bytes]) -> None:
+def test_two_requests_are_reported(mails: list[bytes]) -> None:
     receive_all([mails[0], mails[1].replace(b"---\n", b"perf: udp\n---\n", 1), mails[2]])
     work()
     assert "have different requests" in " ".join(str(sent.outbox[0].body).split())

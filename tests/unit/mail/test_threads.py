@@ -238,7 +238,7 @@ def test_headers_in_bare_utf8_are_text() -> None:
 
 
 @pytest.mark.parametrize("signature", ["--signature=2.39", "--no-signature"])
-def test_mails_of_one_text_are_told_apart_as_git_does(repository: Checkout, signature: str) -> None:
+def test_mails_of_one_text_are_distinguished_as_git_does(repository: Checkout, signature: str) -> None:
     two_commits(repository)
     text = repository.git("format-patch", "--stdout", signature, "HEAD~2")
     assert [patch.subject for patch in read_series(text).patches] == ["net: name five", "net: name thirty"]

@@ -256,11 +256,11 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
         ("tcp.bidirectional", "10.0.0.2", ["-r", "16384,16384", "-b", "3"]),
     ],
 )
-def test_streams_payload_and_direction_are_told(name: str, address: str, words: list[str]) -> None:
+def test_streams_payload_and_direction_are_reported(name: str, address: str, words: list[str]) -> None:
     assert f" {' '.join(words)} " in f" {' '.join(tools.command(BY_NAME[name], address, 1, ''))} "
 
 
-def test_both_ways_are_told_and_their_sum_is_compared() -> None:
+def test_both_ways_are_reported_and_their_sum_is_compared() -> None:
     values = tools.parse(BY_NAME["iperf3.10.bidirectional"], recorded(BY_NAME["iperf3.10.bidirectional"]))
     (both, forward, reverse) = (value.value for value in values)
     assert [value.metric for value in values] == ["throughput", "throughput.forward", "throughput.reverse"]
@@ -343,7 +343,7 @@ def test_a_search_tells_two_rates() -> None:
     assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
 
 
-def test_latencies_under_load_are_told_with_their_load_and_the_rate_that_it_is_of() -> None:
+def test_latencies_under_load_are_reported_with_their_load_and_the_rate_that_it_is_of() -> None:
     values = {value.metric: value for value in tools.parse(BY_NAME["udp.loaded"], LOADED)}
     shares = [f"latency.{share}.{load}" for load in LOADS for share in ("p50", "p90", "p99", "max")]
     assert list(values) == ["ndr", *shares]
@@ -369,7 +369,7 @@ def test_memory_is_measured_in_bits() -> None:
     assert (value.value, value.unit) == (1e10, "bits/s")
 
 
-def test_misses_are_told_where_the_cpu_counts_them() -> None:
+def test_misses_are_reported_where_the_cpu_counts_them() -> None:
     counted = tools.parse(BY_NAME["receive"], RECEIVED + "cache misses: 19.00 a packet\n")
     assert [(value.metric, value.value, value.direction) for value in counted] == [
         ("cpu", 2090.7, "lower"),

@@ -194,7 +194,7 @@ def test_a_dump_that_is_cut_off_leaves_the_database_empty(run: Run, empty: str, 
     assert tables(empty) == "0"
 
 
-def test_other_numbers_of_rows_are_told_with_what_to_do(run: Run, empty: str, tmp_path: Path) -> None:
+def test_other_numbers_of_rows_are_reported_with_what_to_do(run: Run, empty: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     manifest = backup(kept)
     edit(kept, rows=manifest.rows | {"runs_run": 7, "runs_none": 1})

@@ -74,7 +74,7 @@ def test_a_program_gets_the_data_once(program: Program) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 408])
-def test_a_program_that_is_busy_is_asked_again(program: Program, status: int) -> None:
+def test_a_program_that_is_busy_is_queried_again(program: Program, status: int) -> None:
     program.status = status
     letter = posted(program)
     assert letter.due is not None
@@ -97,7 +97,7 @@ def test_an_answer_without_an_end_is_not_read(program: Program) -> None:
     assert program.sent < 64 * MEGABYTE
 
 
-def test_a_program_that_is_away_is_asked_again(program: Program) -> None:
+def test_a_program_that_is_away_is_queried_again(program: Program) -> None:
     post(hooks.CHANNEL, "alert.1.confirmed", {"url": "http://127.0.0.1:1/", "data": {}})
     deliver()
     letter = Letter.objects.get()

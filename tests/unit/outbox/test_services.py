@@ -32,7 +32,7 @@ def other_side(settings: Settings) -> None:
     trouble.clear()
 
 
-def test_what_is_posted_is_said_once_and_again_when_it_changes() -> None:
+def test_what_is_posted_is_reported_once_and_again_when_it_changes() -> None:
     post("test:a", "k", {"text": "one"}, NOW)
     post("test:a", "k", {"text": "one"}, NOW)
     assert [deliver(NOW), deliver(NOW + HOUR)] == [1, 0]
@@ -105,7 +105,7 @@ def test_patience_ends_and_a_bug_is_no_loss() -> None:
     assert (letter.due, letter.problem) == (None, "no success in 14 days: KeyError('bug')")
 
 
-def test_what_was_said_long_ago_is_forgotten_and_can_still_be_edited(settings: Settings) -> None:
+def test_what_was_sent_long_ago_is_forgotten_and_can_still_be_edited(settings: Settings) -> None:
     settings.MESSAGES_KEPT_DAYS = 30
     post("test:a", "old", {"text": "one"}, NOW)
     post("test:a", "new", {"text": "two"}, NOW + timedelta(days=1))

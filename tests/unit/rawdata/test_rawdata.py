@@ -282,7 +282,7 @@ def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) ->
     assert client.get(reverse("reports:series-table", args=[test, "csv"]), {"from": "soon"}).status_code == 400
 
 
-def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: Path) -> None:
+def test_untrusted_names_are_safe_paths(client: Client, run: Run, tmp_path: Path) -> None:
     """A revision and a test may have any name; in an archive they stay inside and distinct."""
     Measurement.objects.filter(test=DEMO_TESTS[0]).update(test="../../etc/passwd")
     Measurement.objects.filter(test=DEMO_TESTS[2]).update(test="-rf /etc/passwd")

@@ -129,7 +129,7 @@ def test_another_checkout_without_a_database_comes_to_the_same(bundle: Path, tmp
     assert "base_n is 9 here and 10 in the bundle" in done.stderr
 
 
-def test_every_other_verdict_or_number_is_told(bundle: Path, tmp_path: Path) -> None:
+def test_every_other_verdict_or_number_is_reported(bundle: Path, tmp_path: Path) -> None:
     members = contents(bundle)
     rows = json.loads(members["verdicts.json"])
     rows[0]["verdict"] = "slower"
@@ -158,7 +158,7 @@ def test_the_last_digits_of_another_library_do_not_matter(bundle: Path, tmp_path
     assert "in the bundle." in replay(pack(tmp_path / "rounded.tar", members))
 
 
-def test_what_cannot_be_measured_here_is_told(bundle: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_here_is_reported(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(
         CommandError, match=r"plan\.yaml of the bundle cannot be measured: line 1, column 1: plan lacks"
     ):

@@ -76,7 +76,7 @@ def test_a_text_that_looks_like_a_formula_is_none_in_a_spreadsheet(text: str) ->
 
 
 @given(texts)
-def test_guarded_texts_can_be_told_apart(text: str) -> None:
+def test_guarded_texts_can_be_distinguished(text: str) -> None:
     assert guarded(text).removeprefix("'") == text
     assert not guarded(text).startswith(("=", "+", "-", "@", "\t", "\r"))
 

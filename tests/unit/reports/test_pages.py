@@ -158,7 +158,7 @@ def test_variants_without_a_difference_are_equivalent_within_the_margin(client: 
     assert "= equivalent within ±2 %" in text
 
 
-def test_of_very_many_tests_a_comparison_shows_the_one_that_is_asked_for(
+def test_of_very_many_tests_a_comparison_shows_the_one_that_is_requested(
     client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparison, "MOST_DRAWN", 3)
@@ -323,7 +323,7 @@ def test_of_very_many_tests_of_a_topic_each_has_a_page(
     assert client.get(address + "?test=none").status_code == 400
 
 
-def test_very_many_tests_are_told_in_brief(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_tests_are_reported_in_brief(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "MOST_CELLS", 4)
     address = reverse("reports:run", args=[run.pk])
     made = page(client, address)

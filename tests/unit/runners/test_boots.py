@@ -9,7 +9,7 @@ EFFECTIVE = {"net.isr.dispatch": "direct", "debug.mpsafenet": "1", "kern.ident":
 
 
 @pytest.mark.parametrize("asked", [{}, {"net.isr.dispatch": "direct"}, {"debug.mpsafenet": "1", "kern.ident": "x"}])
-def test_what_was_asked_for(asked: dict[str, str]) -> None:
+def test_what_was_requested(asked: dict[str, str]) -> None:
     assert tunables_problem(asked, EFFECTIVE) == ""
 
 

@@ -207,7 +207,7 @@ def test_redfish_that_refuses_is_quoted_and_what_leads_elsewhere_gets_no_passwor
     assert machine.offs == 0
 
 
-def test_redfish_is_asked_by_https_with_a_certificate_that_is_trusted(
+def test_redfish_is_queried_by_https_with_a_certificate_that_is_trusted(
     bmc: Bmc, machine: Machine, by_redfish: list[object], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert switch(machine, "redfish", *by_redfish[:-2]) == 1

@@ -125,7 +125,7 @@ def test_run_that_was_to_be_cancelled_is_when_its_worker_is_lost(run: Run) -> No
     assert run.state == RunState.CANCELLED
 
 
-def test_run_that_somebody_has_taken_out_does_not_go_on(run: Run) -> None:
+def test_run_that_a_user_has_taken_out_does_not_go_on(run: Run) -> None:
     begin(run)
     Lease.objects.update(expires=timezone.now() - timedelta(seconds=1))
     services.free("bench")

@@ -104,7 +104,7 @@ def test_a_run_with_a_budget_keeps_the_plan_that_it_measures() -> None:
     assert services.submit(run.plan.text, "demo").plan == run.plan
 
 
-def test_what_cannot_be_done_within_a_budget_is_said() -> None:
+def test_what_cannot_be_done_within_a_budget_is_reported() -> None:
     create_testbed()
     with pytest.raises(services.RunError, match=r"too short: two boots of each variant take 3\.0 min"):
         services.submit(BUDGET.replace("10 min", "1 min").replace("budget", "seconds: 20\nbudget"), "demo")

@@ -67,7 +67,7 @@ def test_priority_goes_before_everything() -> None:
     assert queue.first(bench()) == high
 
 
-def test_least_machine_time_of_the_last_day_first() -> None:
+def test_shortest_testbed_time_of_the_last_day_first() -> None:
     held("ann", 3600)
     held("bob", 60)
     held("carl", 3600, ago=86_400)

@@ -99,7 +99,7 @@ def test_waiting_run_is_cancelled_at_once() -> None:
     assert (run.state, run.reason) == (RunState.CANCELLED, "cancelled by ann")
 
 
-def test_active_run_is_asked_to_end() -> None:
+def test_active_run_is_requested_to_end() -> None:
     run = states.lease(create_queued_run().number)
     run = services.cancel(run.number)
     assert (run.state, run.cancel_requested) == (RunState.LEASED, True)

@@ -193,7 +193,7 @@ def simulate(random: np.random.Generator, gain: float, boot_noise: float, boots:
 
 @pytest.mark.parametrize(("boots", "samples"), [(2, 5), (5, 2)])
 @pytest.mark.parametrize("boot_noise", [0.0, 0.5, 1.0, 3.0])
-def test_variants_without_a_difference_are_seldom_told_apart(boots: int, samples: int, boot_noise: float) -> None:
+def test_variants_without_a_difference_are_seldom_distinguished(boots: int, samples: int, boot_noise: float) -> None:
     random = np.random.default_rng(1937)
     found = [simulate(random, 1.0, boot_noise, boots, samples).verdict for _ in range(1000)]
     assert sum(verdict in {Verdict.FASTER, Verdict.SLOWER} for verdict in found) < 75

@@ -14,7 +14,7 @@ RATES = [metric for metric in read_samples(RECORDED) if metric.direction == "hig
 
 
 @pytest.mark.parametrize("metric", RATES, ids=lambda metric: metric.test)
-def test_recorded_boots_of_one_variant_are_seldom_told_apart(metric: Metric) -> None:
+def test_recorded_boots_of_one_variant_are_seldom_distinguished(metric: Metric) -> None:
     a, again, _ = metric.variants.values()
     draw = recorded(list(zip(a, again, strict=False)), exchange=True)
     for design in (fixed(5, 2), fixed(10, 1), sequential(2)):
@@ -24,7 +24,7 @@ def test_recorded_boots_of_one_variant_are_seldom_told_apart(metric: Metric) -> 
 
 
 @pytest.mark.parametrize("metric", RATES, ids=lambda metric: metric.test)
-def test_recorded_boots_of_different_variants_are_told_apart(metric: Metric) -> None:
+def test_recorded_boots_of_different_variants_are_distinguished(metric: Metric) -> None:
     """Direct dispatch is a third faster, but the machine was so busy that it often takes more than forty boots."""
     a, _, b = metric.variants.values()
     found = outcomes(recorded(list(zip(a, b, strict=False)), exchange=False), sequential(2), 40)

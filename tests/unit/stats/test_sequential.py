@@ -71,7 +71,7 @@ SCATTERS: dict[str, Callable[[np.random.Generator], float]] = {
 
 
 @pytest.mark.parametrize("scatter", SCATTERS.values(), ids=SCATTERS)
-def test_boots_of_one_variant_are_seldom_told_apart(scatter: Callable[[np.random.Generator], float]) -> None:
+def test_boots_of_one_variant_are_seldom_distinguished(scatter: Callable[[np.random.Generator], float]) -> None:
     """200 experiments of 20 pairs, checked after each pair; the margin is too small for equivalence."""
     random = np.random.default_rng(2027)
     wrong = 0

@@ -78,7 +78,7 @@ def test_the_table_of_the_dip_holds_for_uniform_samples(n: int) -> None:
         assert (p <= level).mean() == pytest.approx(level, abs=0.025)
 
 
-def test_two_modes_are_told() -> None:
+def test_two_modes_are_reported() -> None:
     random = np.random.default_rng(5)
     found = modes([*random.normal(41_000, 100, 6), *random.normal(48_000, 100, 9)])
     assert found is not None

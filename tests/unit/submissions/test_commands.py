@@ -85,7 +85,7 @@ def test_one_submission_for_each_combination() -> None:
     assert parse("testbed=lab2 base=v1").wanted("demo", "main")[0] == SubmissionRequest("lab2", "tcp-quick", base="v1")
 
 
-def test_help_names_all_that_can_be_said() -> None:
+def test_help_names_all_that_a_request_can_have() -> None:
     text = help_text("/perf")
     for word in (*Verb, *SETTINGS, *FLAGS, *(name.replace("-", " ") for name in MATRICES)):
         assert word in text

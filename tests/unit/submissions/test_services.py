@@ -34,7 +34,7 @@ def finish(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
 
 
-def test_patch_of_a_stranger_waits_and_nothing_is_made_of_it(author: Actor, diff: bytes) -> None:
+def test_patch_of_an_untrusted_user_waits_and_nothing_is_made_of_it(author: Actor, diff: bytes) -> None:
     submission = services.submit(author, diff, WANTED)
     assert submission.state == SubmissionState.WAITING
     assert (submission.title, submission.stages[0]["files"]) == (

@@ -96,7 +96,7 @@ def say(number: int, role: Role = Role.SUBMITTER, **said: object) -> Any:
     )
 
 
-def test_what_became_of_an_alert_is_said(api: Api, branch: TrackedBranch) -> None:
+def test_what_became_of_an_alert_is_reported(api: Api, branch: TrackedBranch) -> None:
     known = alert(branch, AlertState.CONFIRMED)
     answer = say(known.number, state="acknowledged", owner="submitter", due="2026-12-01", text="It was meant.")
     assert answer.status_code == 200

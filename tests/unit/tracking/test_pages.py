@@ -138,7 +138,7 @@ def test_a_branch_is_paused_and_goes_on(client: Client, laboratory: Laboratory, 
     assert len(laboratory.round()) == 1
 
 
-def test_what_is_not_there_is_said(client: Client, db: None) -> None:
+def test_what_is_not_there_is_reported(client: Client, db: None) -> None:
     assert "No branch “nothing” is tracked" in words(client, "/tracking/nothing/", 404)
     assert "There is no alert 7" in words(client, "/alerts/7/", 404)
     assert "No tracked branches yet" in words(client, "/tracking/")

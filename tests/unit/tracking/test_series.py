@@ -21,7 +21,7 @@ def move(since: int, until: int, test: str = "t") -> Moved:
     return Moved(Key("v", test), since, until, until, 100.0, 97.0, -3.0, -4.0, -2.0, better=False)
 
 
-def test_a_step_is_told_with_the_commits_around_it() -> None:
+def test_a_step_is_reported_with_the_commits_around_it() -> None:
     [found] = moved({Key("v", "t"): points(step(8, -3), every=2)})
     assert (found.since, found.place, found.until) == (15, 17, 17)
     assert found.low < -3 < found.high < 0

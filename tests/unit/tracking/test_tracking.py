@@ -89,7 +89,7 @@ def test_noise_raises_no_alert(laboratory: Laboratory) -> None:
     assert Letter.objects.count() == 0
 
 
-def test_what_is_not_seen_again_is_told_to_nobody(laboratory: Laboratory, settings: Settings) -> None:
+def test_what_is_not_seen_again_is_reported_to_nobody(laboratory: Laboratory, settings: Settings) -> None:
     """The machine was slow for a while: measured alternately, both commits are as fast."""
     settings.MAIL_ADDRESS = "perf@lab.example"
     shas = history(laboratory, [1.0] * 6 + [0.95] * 6)

@@ -19,7 +19,7 @@ def test_tunables_that_differ_come_first_with_effective_values(run: Run) -> None
     ]
 
 
-def test_before_the_first_boot_tunables_are_those_asked_for() -> None:
+def test_before_the_first_boot_tunables_are_those_requested() -> None:
     run = create_queued_run()
     create_variants(run)
     assert tunable_rows(run_results(run))[0].values == ["deferred", "direct"]

@@ -64,7 +64,7 @@ def run() -> Run:
         "/api/v1/runs/{run}/comparisons",
     ],
 )
-def test_it_is_said(client: Client, run: Run, address: str) -> None:
+def test_simulation_is_reported(client: Client, run: Run, address: str) -> None:
     answer = client.get(address.format(run=run.pk))
     assert answer.status_code == 200
     assert b"simulated" in b"".join(answer)
@@ -83,7 +83,7 @@ def test_a_run_on_many_cpus_shows_how_variants_scale(client: Client, run: Run) -
     assert client.get(f"/runs/{many.pk}/?graph=scaling-simulated-tcp").status_code == 200
 
 
-def test_programs_are_told(client: Client, run: Run) -> None:
+def test_programs_are_reported(client: Client, run: Run) -> None:
     measured = create_run(tests=["tcp.rr/host-host/ipv4"])
     found = {item["number"]: item["simulated"] for item in client.get("/api/v1/runs").json()["items"]}
     assert found == {run.pk: True, measured.pk: False}
