@@ -21,8 +21,9 @@ from perfweb.jsontext import JsonError, read_json
 from perfweb.operations import backups
 from perfweb.rawdata.replay import bundle
 from perfweb.rawdata.replay.tarwalk import BundleError
-from perfweb.reports import contention, lockprofiles
+from perfweb.reports import contention
 from perfweb.runs import progress
+from perfweb.verdicts import lockprofiles
 from playbooks.module_utils import linux
 from runners.ansible import driver
 from runners.labs import power

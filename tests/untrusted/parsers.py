@@ -29,11 +29,11 @@ from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools
 from perfweb.measuring.tools import ToolError
 from perfweb.plaintext import plain
-from perfweb.reports import counters, lockprofiles
 from perfweb.runs.catalogue import MEASURES, Measure
 from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
+from perfweb.verdicts import counters, lockprofiles
 from tests.untrusted import hosts, modules, requests
 from tests.untrusted.hostile import DENSE_JSON, Generator, Parser, repeated, within
 
