@@ -208,6 +208,7 @@ struct fd_lockops {
 extern const struct fd_lockops *fd_lockops;	/* [I] after boot */
 void	 fd_lock_init(void);		/* registers fd.lock */
 void	 fd_lock_start(void);		/* after loader.conf is read */
+void	 fd_lock_forked(void);		/* in the child: nothing waits for it */
 
 /*
  * The discipline of references and holds is described in file.c.  fget() and

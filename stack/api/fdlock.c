@@ -130,6 +130,14 @@ fd_lock_init(void)
 	sysctl_register(fd_oids, nitems(fd_oids));
 }
 
+/* The child has a copy of the count of writers that wait in the parent. */
+void
+fd_lock_forked(void)
+{
+	mtx_init(&table_mtx, LC_FILEDESC);
+	rw_init(&table_rwlock, LC_FILEDESC);
+}
+
 void
 fd_lock_start(void)
 {

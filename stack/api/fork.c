@@ -195,11 +195,12 @@ fork_child(void)
 	api_become_client();
 	fd_close_hidden(forking.active ? forking.ours : -1);
 	remote_start(forking.active ? forking.ours : -1);
-	if (!forking.active)
-		return;
+	if (forking.active)
+		fd_lockops->changed();
+	fd_lock_forked();
+	if (forking.active)
+		api_leave(0);
 	forking.active = false;
-	fd_lockops->changed();
-	api_leave(0);
 }
 
 /* fork(3) without the handlers of pthread_atfork(3). */

@@ -403,6 +403,39 @@ TEST(a_forked_child_cannot_damage_its_parent)
 }
 
 static void *
+duplicate(void *arg)
+{
+	while (!atomic_load(&racers_over))
+		OK(close(OK(dup((int)(intptr_t)arg))));
+	return (NULL);
+}
+
+/* Threads of the parent wait for the descriptor table at the fork. */
+TEST(a_child_does_not_wait_for_threads_of_its_parent)
+{
+	pthread_t t[RACERS];
+	int fd = bound(SOCK_DGRAM);
+	pid_t pid;
+
+	racers_over = false;
+	for (int i = 0; i < RACERS; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, duplicate,
+		    (void *)(intptr_t)fd), 0);
+	for (int i = 0; i < 60; i++) {
+		if ((pid = fork()) == 0) {
+			alarm(30);
+			(void)own_address(fd);
+			_exit(0);
+		}
+		CHECK_EQ(child_status(pid), 0);
+	}
+	racers_over = true;
+	for (int i = 0; i < RACERS; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	OK(close(fd));
+}
+
+static void *
 answer_in_thread(void *arg)
 {
 	const int fd = (int)(intptr_t)arg;
