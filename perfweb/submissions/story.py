@@ -28,8 +28,9 @@ class Result:
 
     @property
     def rows(self) -> list[tuple[str, tuple[tuple[str, TestVerdict], ...]]]:
-        """Each test with its verdict on each stage, by name."""
-        stages = [[(pair.b.name, test) for test in pair.tests] for pair in self.pairs]
+        """Each test with its verdict on each stage, by name; a single stage has none."""
+        several = len(self.pairs) > 1
+        stages = [[(pair.b.name if several else "", test) for test in pair.tests] for pair in self.pairs]
         return [(row[0][1].test, row) for row in zip(*stages, strict=True)]
 
 

@@ -20,7 +20,7 @@ from tests.installation import Installation, Reply, installed, wait_until
 
 VISITORS = 40
 RECOVERY_SECONDS = 5.0
-STATIC = "/static/site.css"
+STATIC = "/static/base.css"
 
 
 @pytest.fixture(scope="module")

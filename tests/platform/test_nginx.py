@@ -131,13 +131,13 @@ def test_the_configuration_as_it_is_shipped_is_one(certificate: Path, tmp_path: 
 
 
 def test_pages_and_static_files_with_each_security_header_once(proxy: Proxy) -> None:
-    for path in ("/runs/", "/static/site.css", "/nothing/here", "/api/v1/runs"):
+    for path in ("/runs/", "/static/base.css", "/nothing/here", "/api/v1/runs"):
         answer = proxy.ask(path)
         assert answer.status == (404 if "nothing" in path else 200), path
         assert answer.read()
         names = [name.lower() for name, _ in answer.getheaders()]
         for name in ("content-security-policy", "x-content-type-options", "x-frame-options", "referrer-policy"):
-            if path != "/static/site.css" or name in names:
+            if path != "/static/base.css" or name in names:
                 assert names.count(name) == 1, (path, name)
 
 

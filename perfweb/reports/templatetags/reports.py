@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Filters with which the templates write names, numbers and verdicts."""
+"""Filters and tags with which the templates write names, numbers, verdicts and tables."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from perfweb.verdicts.results import NOISY_PERCENT
 from perfweb.verdicts.run_verdicts import TestVerdict
 
 register = template.Library()
+Judged = TestComparison | TestVerdict | Shift
+"""What has a verdict that a cell shows."""
 
 
 class HasSummary(Protocol):
@@ -48,7 +50,6 @@ register.filter("topic_of", names.topic)
 register.filter("change_words", wording.change_words)
 register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
-register.filter("brief_words", wording.brief_words)
 register.filter("duration", numbers.duration)
 
 
@@ -124,7 +125,7 @@ def deviation(found: HasDeviation) -> SafeString:
 
 
 @register.filter
-def cautions(found: TestComparison | TestVerdict | Shift) -> SafeString:
+def cautions(found: Judged) -> SafeString:
     """Write the warnings that belong beside a verdict."""
     return format_html_join("", ' <small class="warn">⚠ {}</small>', ((words,) for words in found.cautions))
 
@@ -157,6 +158,66 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
 def css_class(result: Comparison | Shift | TestVerdict) -> str:
     """Return the style sheet's class of a verdict."""
     return wording.css_name(result.verdict)
+
+
+def _judged(found: Judged) -> Comparison | TestVerdict | Shift:
+    return found.result if isinstance(found, TestComparison) else found
+
+
+def _verdict_words(found: Judged, words: str) -> SafeString:
+    return format_html("{} {}{}", mark(_judged(found)), words, cautions(found))
+
+
+def _difference(found: Judged) -> str:
+    """Return the size of a change with its interval, or an empty text: a standing of a tracked branch has none."""
+    match found:
+        case TestComparison():
+            return wording.difference_words(found.result) if found.result.effect else ""
+        case TestVerdict():
+            return wording.change_words(found.change)
+        case Shift():
+            return found.size
+    return ""
+
+
+def _detail(text: str) -> SafeString:
+    return format_html('<div class="detail">{}</div>', text) if text else mark_safe("")
+
+
+@register.simple_tag
+def verdict_cell(found: Judged, label: str = "", classes: str = "") -> SafeString:
+    """Write a table's cell with a verdict and the size of the change. On a narrow screen `label` is its heading."""
+    return format_html(
+        '<td class="{}"{}>{}{}</td>',
+        " ".join(filter(None, [classes, "verdict", css_class(_judged(found))])),
+        format_html(' data-label="{}"', label) if label else "",
+        _verdict_words(found, str(found.verdict) if isinstance(found, Shift) else found.words),
+        _detail(_difference(found)),
+    )
+
+
+@register.simple_tag
+def verdict_lines(found: TestComparison | TestVerdict) -> SafeString:
+    """Write a verdict and the size of the change below the numbers of a cell."""
+    words = wording.brief_words(found) if isinstance(found, TestComparison) else found.words
+    look = css_class(_judged(found))
+    verdict = format_html('<div class="detail verdict {}">{}</div>', look, _verdict_words(found, words))
+    return verdict + _detail(_difference(found))
+
+
+@register.simple_block_tag
+def table(content: str, *label: object, classes: str = "", visible: bool = False) -> SafeString:
+    """Write a table that scrolls inside its own box, with a label of all parts, which may be a visible caption."""
+    name = "".join(map(str, label))
+    return format_html(
+        '<div class="scroll" tabindex="0" role="group" aria-label="{}">'
+        "<table{}><caption{}>{}</caption>{}</table></div>",
+        name,
+        format_html(' class="{}"', classes) if classes else "",
+        "" if visible else mark_safe(' class="hidden"'),
+        name,
+        content,
+    )
 
 
 @register.filter
