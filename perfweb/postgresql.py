@@ -26,8 +26,12 @@ RECONNECT_SECONDS = 2.0
 POOL_SECONDS = 3.0
 """Time that a request waits for a connection."""
 
-DISK_FULL = "53100"
+_DISK_FULL = "53100"
 """SQLSTATE disk_full."""
+_DISK_FULL_TEXTS = ("No space left on device", "could not write init file")
+"""Why PostgreSQL refuses a connection when its disk is full; psycopg gives no SQLSTATE then. Each database has an init
+file, which the first connection after some changes writes anew (relcache.c); its message has no reason.
+"""
 
 _seconds: ContextVar[float] = ContextVar("statement seconds", default=STATEMENT_SECONDS)
 _Result = TypeVar("_Result")
@@ -46,6 +50,11 @@ def answers_within(seconds: float) -> Iterator[None]:
 def sqlstate(error: BaseException) -> str:
     """Return the SQLSTATE of an error of psycopg or of Django, "" without one."""
     return str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether an error of psycopg or of Django shows that the disk of PostgreSQL is full."""
+    return sqlstate(error) == _DISK_FULL or any(text in str(error) for text in _DISK_FULL_TEXTS)
 
 
 class WebConnection(psycopg.Connection[Any]):

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
-from psycopg.errors import DiskFull
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, wait_exponential
+
+from perfweb.postgresql import disk_is_full
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def retry_db(action: Callable[[], T]) -> T:
 
 
 def _limit(error: BaseException | None) -> float:
-    return DISK_FULL_SECONDS if error and isinstance(error.__cause__, DiskFull) else settings.DATABASE_PATIENCE
+    return DISK_FULL_SECONDS if error and disk_is_full(error) else settings.DATABASE_PATIENCE
 
 
 def _error(state: RetryCallState) -> BaseException | None:

@@ -12,18 +12,20 @@ from collections.abc import Iterable
 from tempfile import TemporaryFile
 from threading import Lock
 
+import psycopg
 import redis
 from celery import current_app
 from django.conf import settings
 from django.core.cache import cache
 from django.db import Error, connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
+from psycopg_pool import PoolTimeout
 
 from perfweb.faults import services as faults
 from perfweb.lab.models import queue_of
 from perfweb.lab.services import labs
 from perfweb.measuring import space
-from perfweb.postgresql import DISK_FULL, answers_within, sqlstate
+from perfweb.postgresql import answers_within, disk_is_full
 from perfweb.redisclient import client
 
 log = logging.getLogger("perfweb.health")
@@ -115,9 +117,20 @@ def _database() -> str:
             cursor.execute("SET LOCAL work_mem = '64kB'")
             cursor.execute("SELECT count(DISTINCT number) FROM generate_series(1, %s) AS number", [SORTED_ROWS])
     except Error as error:
-        log.warning("database: %s", error)
-        return FULL if sqlstate(error) == DISK_FULL else AWAY
+        reason = _reason(error)
+        log.warning("database: %s", reason)
+        return FULL if disk_is_full(reason) else AWAY
     return OK
+
+
+def _reason(error: BaseException) -> BaseException:
+    """Return the server's reason if the pool has no connection, whose own error does not have it."""
+    if isinstance(error.__cause__, PoolTimeout):
+        try:
+            psycopg.connect(**connection.get_connection_params()).close()
+        except psycopg.Error as refused:
+            return refused
+    return error
 
 
 def _disk() -> str:

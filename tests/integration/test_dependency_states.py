@@ -38,9 +38,9 @@ def disk(path: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", path], check=True)
 
 
-def fill(path: Path) -> Path:
-    """Fill a disk to its last byte."""
-    filler = path / "filler"
+def fill(path: Path, name: str = "filler") -> Path:
+    """Fill a disk to its last byte, with a file."""
+    filler = path / name
     with filler.open("wb", buffering=0) as file:
         try:
             while True:
@@ -181,31 +181,51 @@ print("stored", text[:64])
 """
 
 
-def test_disk_of_postgresql_is_full(site: Installation) -> None:
-    """53100: pages can be read, and a result waits and is stored whole when there is space."""
+def refuse_connections(data: Path) -> list[Path]:
+    """Fill PostgreSQL's disk without the files that a connection to a database then has to write; return the fillers.
+
+    A connection that ends meanwhile may have written one.
+    """
+    fillers: list[Path] = []
+    while written := list(data.rglob("pg_internal.init")):
+        for path in written:
+            path.unlink()
+        fillers.append(fill(data, f"filler{len(fillers)}"))
+    return fillers
+
+
+@pytest.mark.parametrize("connecting", [False, True], ids=["writing", "connecting"])
+def test_disk_of_postgresql_is_full(site: Installation, connecting: bool) -> None:
+    """53100, or no new connection: a result waits, /health/ names the disk, and the result is stored whole when there
+    is space. A database that is away for another reason is given up at once here.
+    """
     address = f"host={site.layout.postgresql_sockets} user=postgres dbname=perfweb"
+    data = site.layout.postgresql_data.resolve()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("SELECT pg_switch_wal()")
         connection.execute("CHECKPOINT")
-    filler = fill(site.layout.postgresql_data.resolve())
-    argv = [sys.executable, "manage.py", "shell", "-c", STORE]
-    writer = subprocess.Popen(
-        argv, cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert writer.stdout
-    assert writer.stderr
-    lines: list[str] = []
-    while "No space left on device" not in "".join(lines):
-        lines.append(writer.stderr.readline())
-        assert lines[-1], lines
-    assert site.get("/runs/").status == 200
-    unavailable(site.sign_in("nobody here", "wrong"), "database")
-    wait_until(lambda: "its disk is full" in site.get("/health/").text, "/health/ that names the full disk")
-    assert writer.poll() is None
-    filler.unlink()
-    printed, _ = writer.communicate(timeout=120)
-    item = printed.split()[-1]
-    with psycopg.connect(address) as connection:
+        fillers = refuse_connections(data) if connecting else [fill(data)]
+        if connecting:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'perfweb'")
+        writer = subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "-c", STORE],
+            cwd=ROOT, env=site.environment | {"PERFWEB_DATABASE_PATIENCE": "0"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert writer.stdout
+        assert writer.stderr
+        lines: list[str] = []
+        while "trying again" not in "".join(lines):
+            lines.append(writer.stderr.readline())
+            assert lines[-1], lines
+        assert unavailable(site.get("/runs/"), "database") == connecting
+        unavailable(site.sign_in("nobody here", "wrong"), "database")
+        wait_until(lambda: "its disk is full" in site.get("/health/").text, "/health/ that names the full disk")
+        assert writer.poll() is None
+        for filler in fillers:
+            filler.unlink()
+        printed, _ = writer.communicate(timeout=120)
+        item = printed.split()[-1]
         found = connection.execute("SELECT length(error) FROM faults_fault WHERE item = %s", [item]).fetchall()
         connection.execute("DELETE FROM faults_fault")
     assert found == [(6 << 20,)]
