@@ -103,6 +103,8 @@ struct ifaddrs;
 	    const struct timespec *, const sigset_t *))			\
 	X(int, getaddrinfo, (const char *, const char *,		\
 	    const struct addrinfo *, struct addrinfo **))		\
+	X(int, getnameinfo, (const struct sockaddr *, socklen_t,	\
+	    char *, socklen_t, char *, socklen_t, int))			\
 	X(int, getifaddrs, (struct ifaddrs **))				\
 	X(struct if_nameindex *, if_nameindex, (void))			\
 	X(unsigned, if_nametoindex, (const char *))			\

@@ -254,6 +254,36 @@ TEST(interfaces_have_one_list)
 	CHECK(if_nametoindex("lo") != 0);
 }
 
+/* RFC 4007 section 11: the zone after '%' is an interface's name or index. */
+TEST(zones_are_named_after_interfaces)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST }, *info;
+	struct if_nameindex *list = if_nameindex();
+	struct sockaddr_in6 sin6;
+	char text[64], host[64];
+
+	for (unsigned n = 0; list[n].if_name != NULL; n++) {
+		snprintf(text, sizeof(text), "fe80::8d%%%s", list[n].if_name);
+		CHECK_EQ(getaddrinfo(text, "80", &hints, &info), 0);
+		memcpy(&sin6, info->ai_addr, sizeof(sin6));
+		freeaddrinfo(info);
+		CHECK_EQ(sin6.sin6_scope_id, list[n].if_index);
+		CHECK_EQ(getnameinfo((struct sockaddr *)&sin6, sizeof(sin6),
+		    host, sizeof(host), NULL, 0, NI_NUMERICHOST), 0);
+		CHECK(strcmp(host, text) == 0);
+		CHECK_EQ(getnameinfo((struct sockaddr *)&sin6, sizeof(sin6),
+		    host, (socklen_t)strlen(text), NULL, 0, NI_NUMERICHOST),
+		    EAI_OVERFLOW);
+	}
+	if_freenameindex(list);
+	sin6.sin6_scope_id = 7777;
+	CHECK_EQ(getnameinfo((struct sockaddr *)&sin6, sizeof(sin6), host,
+	    sizeof(host), NULL, 0, NI_NUMERICHOST), 0);
+	CHECK(strcmp(host, "fe80::8d%7777") == 0);
+	CHECK_EQ(getaddrinfo("fe80::8d%nothing", "80", &hints, &info),
+	    EAI_NONAME);
+}
+
 TEST(numeric_addresses_need_no_interface)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
