@@ -168,9 +168,13 @@ def ssh_options(lab: Lab) -> list[str]:
     return ["-F", "/dev/null", *files, "-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"]
 
 
-def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
-    """Logs in once, because a lab counts as up only if its hosts can be used. `log` is named in the error."""
-    argv = ["ssh", *ssh_options(lab), "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-i", str(lab.keys / "client")]
+def wait_for_login(lab: Lab, host: str, log: Path, seconds: float, attempt: float = 30) -> None:
+    """Logs in once, because a lab counts as up only if its hosts can be used. `log` is named in the error.
+
+    Tries for `seconds`. A try takes at most `attempt` seconds, with the greeting, which is slow on a busy host.
+    """
+    argv = ["ssh", *ssh_options(lab), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={attempt:.0f}"]
+    argv += ["-i", str(lab.keys / "client")]
     argv += ["-p", str(lab.ssh_port), f"root@{lab.management(host)}", "true"]
     deadline = time.monotonic() + seconds
     while True:

@@ -53,6 +53,12 @@ MEMORY_MIB = 512
 DISK_BYTES = 1 << 30
 PROBE_SECONDS = 8.0
 BOOT_SECONDS = 240.0
+# An emulated guest on a busy machine takes long to greet a client, and can be silent for long.
+PATIENT_SSH = {
+    "ansible_ssh_timeout": 60,
+    "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60 -o ServerAliveInterval=5 -o ServerAliveCountMax=24 "
+    "-o BatchMode=yes",
+}
 MARK = "perfweb.plan"
 """Separates the lab's words from those of a plan in a command line; the kernel ignores it, because it has a dot."""
 # A panic ends the guest at once, and so does an oops: a kernel that continues after one is not a valid target.
@@ -208,12 +214,17 @@ def _runs(lab: Lab, host: str) -> bool:
 
 
 def _wait(lab: Lab, host: str) -> None:
-    """Waits until a login works, at most as long as the guest runs."""
-    deadline = time.monotonic() + BOOT_SECONDS
+    """Waits until a login works, at most as long as the guest runs.
+
+    QEMU accepts a connection before the guest has a network, and then repeats its own with growing pauses: a new try
+    is faster. But a busy guest needs long for a greeting. So the tries become longer.
+    """
+    deadline, attempt = time.monotonic() + BOOT_SECONDS, 2.0
     while _runs(lab, host):
         with contextlib.suppress(LabError):
-            wait_for_login(lab, host, lab.file(host, "console"), 0)
+            wait_for_login(lab, host, lab.file(host, "console"), 0, attempt)
             return
+        attempt = min(1.2 * attempt, 30.0)
         if time.monotonic() > deadline:
             break
         time.sleep(0.2)
@@ -306,7 +317,7 @@ def _write_inventory(lab: Lab) -> None:
     """Limits of runs on guests, which have little space and no compiler."""
     switch = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "runners.labs.vmlab", "boot", "--name", lab.name]
     switch += ["--net", str(lab.net), "--state", str(lab.state), "--store", str(lab.store)]
-    common = {"accelerator": lab.accelerator_file.read_text(encoding="ascii"), "cpus": [0]}
+    common = {"accelerator": lab.accelerator_file.read_text(encoding="ascii"), "cpus": [0], **PATIENT_SSH}
     hosts = {
         host: {"boot_command": [*switch, host], "console_log": str(lab.file(host, "console"))}
         for host in MANAGEMENT_NUMBER

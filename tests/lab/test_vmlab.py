@@ -71,7 +71,7 @@ def prefix(guests: Lab) -> str:
 
 def _ssh(lab: Lab, host: str, command: str, content: bytes = b"") -> str:
     argv = ["ssh", *ssh_options(lab), "-i", str(lab.keys / "operator"), "-p", str(lab.ssh_port), "-o", "BatchMode=yes"]
-    argv += ["-o", "ServerAliveInterval=5", f"root@{lab.management(host)}", command]
+    argv += ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=24", f"root@{lab.management(host)}", command]
     return subprocess.run(argv, input=content, capture_output=True).stdout.decode().strip()
 
 

@@ -38,6 +38,7 @@ FORGOTTEN_AFTER = 100
 """Requests after which the rate limits are reset: more would get 429."""
 
 
+@pytest.mark.timeout(0)  # it takes as long as --requests needs
 def test_no_malformed_request_fails(
     site: Site,
     one_connection: None,
