@@ -7,10 +7,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 
 import pytest
+import urllib3
 from hypothesis import HealthCheck, settings
 
 # A busy machine must not fail a test: by default Hypothesis allows 200 ms for an example, and a limited time for
@@ -50,7 +53,17 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
     from django.db import connection
 
     with served(connection.settings_dict["NAME"]) as address:
+        wait_until_ready(address)
         yield address
+
+
+def wait_until_ready(address: str) -> None:
+    """Wait until a web server has a connection to its database: on a busy machine the first pages may be 503."""
+    deadline = time.monotonic() + 120
+    while (status := urllib3.request("GET", f"{address}/runs/", timeout=60, retries=False).status) != HTTPStatus.OK:
+        assert status == HTTPStatus.SERVICE_UNAVAILABLE
+        assert time.monotonic() < deadline, "no page in 120 s"
+        time.sleep(0.1)
 
 
 @contextmanager

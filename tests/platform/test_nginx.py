@@ -20,7 +20,7 @@ from perfweb.runs import progress
 from perfweb.runs.models import RunState
 from perfweb.settings.base import LARGEST_UPLOAD
 from runners.services.supervisor import free_port
-from tests.conftest import served
+from tests.conftest import served, wait_until_ready
 from tests.factories import create_queued_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +102,7 @@ def proxy(
 
     monkeypatch.setenv("PERFWEB_TRUSTED_PROXIES", "127.0.0.1")
     with served(connection.settings_dict["NAME"]) as address:
+        wait_until_ready(address)
         made = Proxy(tmp_path, certificate, address.removeprefix("http://"))
         try:
             made.start()
@@ -172,7 +173,8 @@ def test_uploads_have_the_limit_of_the_service(proxy: Proxy) -> None:
     found = re.search(r"client_max_body_size (\d+)([km]);", CONFIGURATION)
     assert found
     assert int(found[1]) * unit[found[2]] == LARGEST_UPLOAD
-    assert proxy.ask("/account/sign-in/", "POST", b"a" * LARGEST_UPLOAD).status == 403
+    answer = proxy.ask("/account/sign-in/", "POST", b"a" * LARGEST_UPLOAD)
+    assert answer.status == 403, answer.read()
     with proxy.connect() as connection:
         connection.sendall(
             f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LARGEST_UPLOAD + 1}\r\n\r\n".encode()
