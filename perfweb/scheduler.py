@@ -3,15 +3,21 @@
 
 Celery's own schedulers compute the next call from the time of day.  After a step of an hour back they call nothing for
 an hour, and the persistent one ends when it cannot write its file.
+
+Celery's signal handler raises an exception to end beat. In the middle of a call redis-py replaces it by another one,
+and beat goes on.
 """
 
 import contextlib
+import signal
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from celery.beat import ScheduleEntry, Scheduler
+from celery.beat import ScheduleEntry, Scheduler, Service
 from celery.schedules import schedule
+from celery.signals import beat_init
 
 
 class SteadyScheduler(Scheduler):
@@ -20,6 +26,7 @@ class SteadyScheduler(Scheduler):
     def __init__(self, *arguments: Any, schedule_filename: str = "", **named: Any) -> None:
         self._due: dict[str, float] = {}
         self._alive = schedule_filename
+        self._calling = self._stopped = False
         super().__init__(*arguments, **named)
 
     def setup_schedule(self) -> None:
@@ -32,8 +39,23 @@ class SteadyScheduler(Scheduler):
             now = time.monotonic()
             if self._due.setdefault(name, now) <= now:
                 self._due[name] = now + self._seconds(entry)
-                self.apply_entry(entry, producer=self.producer)
+                self._call(entry)
         return max(min(self._due.values(), default=0.0) - time.monotonic(), 0.0)
+
+    def _call(self, entry: ScheduleEntry) -> None:
+        self._calling = True
+        try:
+            self.apply_entry(entry, producer=self.producer)
+        finally:
+            self._calling = False
+        if self._stopped:
+            raise SystemExit
+
+    def stop(self, _number: int, _frame: FrameType | None) -> None:
+        """End beat as a signal handler: at once, or after the call under way, which takes the broker's time-out."""
+        self._stopped = True
+        if not self._calling:
+            raise SystemExit
 
     @staticmethod
     def _seconds(entry: ScheduleEntry) -> float:
@@ -46,3 +68,11 @@ class SteadyScheduler(Scheduler):
         if self._alive:
             with contextlib.suppress(OSError):
                 Path(self._alive).touch()
+
+
+@beat_init.connect
+def handle_signals(sender: Service, **_: Any) -> None:
+    """Replace Celery's signal handlers."""
+    if isinstance(sender.scheduler, SteadyScheduler):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, sender.scheduler.stop)

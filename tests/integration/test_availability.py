@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import redis
 
+from playbooks.module_utils import processes
 from tests.installation import Installation, Reply, installed, wait_until
 
 VISITORS = 40
@@ -162,6 +163,27 @@ def test_messenger_and_beat_go_on_when_redis_and_postgresql_are_back(site: Insta
         client.delete("perfweb:beat")
     wait_until(lambda: site.get("/runs/").status == 200, "a page")
     wait_until(beats, "beat's next call", seconds=120)
+
+
+def test_beat_ends_in_the_middle_of_a_call(site: Installation) -> None:
+    """Redis does not answer, so beat waits for a response when SIGTERM comes."""
+
+    def calls() -> int:
+        return site.log("beat").count("Sending due task")
+
+    site.start("beat")
+    beat = processes.running(site.layout.pid_file("beat"))
+    assert beat
+    before = calls()
+    wait_until(lambda: calls() > before, "a call", seconds=120)
+    site.signal("redis", signal.SIGSTOP)
+    try:
+        before = calls()
+        wait_until(lambda: calls() > before, "a call without a response", seconds=120)
+        processes.signal_process(beat, signal.SIGTERM)
+        wait_until(lambda: not beat.alive(), "the end of beat")
+    finally:
+        site.signal("redis", signal.SIGCONT)
 
 
 def test_the_disk_cannot_be_written(site: Installation, tmp_path: Path) -> None:
