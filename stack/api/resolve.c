@@ -2,7 +2,7 @@
 /*
  * Name resolution.  If the stack has no IPv6 address, a request for addresses
  * of any family returns IPv4 addresses, because many programs use the first
- * one.  AI_ADDRCONFIG (only families configured on this host) would make the C
+ * one; a server still listens on both families.  AI_ADDRCONFIG (only families configured on this host) would make the C
  * library look at the kernel's interfaces, so it is handled here.  So are zones
  * of IPv6 addresses, which are names of interfaces (RFC 4007 section 11).  DNS
  * queries use the kernel's network.
@@ -53,6 +53,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 	if (hints != NULL)
 		ours = *hints;
 	if (ours.ai_family == AF_UNSPEC && !is_numeric6(node) &&
+	    (node != NULL || (ours.ai_flags & AI_PASSIVE) == 0) &&
 	    atomic_load_u32(&api_inet6_kernel) == 0 && !in6_global())
 		ours.ai_family = AF_INET;
 	ours.ai_flags &= ~AI_ADDRCONFIG;

@@ -254,6 +254,21 @@ TEST(interfaces_have_one_list)
 	CHECK(if_nametoindex("lo") != 0);
 }
 
+/* RFC 3493 section 6.1: a server without a host name listens on all. */
+TEST(servers_listen_on_both_families)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_PASSIVE }, *list;
+	unsigned families = 0;
+
+	CHECK_EQ(getaddrinfo(NULL, "80", &hints, &list), 0);
+	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+		families |= a->ai_family == AF_INET6 ? 2 : 1;
+	CHECK_EQ(families, 3);
+	CHECK_EQ(list->ai_family, AF_INET);
+	freeaddrinfo(list);
+}
+
 /* RFC 4007 section 11: the zone after '%' is an interface's name or index. */
 TEST(zones_are_named_after_interfaces)
 {
