@@ -101,12 +101,21 @@ void	 nd6_learn(struct ifnet *, const struct in6_addr *,
  */
 void	 nd6_advertised(struct ifnet *, const struct in6_addr *,
 	    const uint8_t *lladdr, uint32_t flags);
+/* UNKNOWN: not a neighbour; UNRESOLVED: its advertisement is awaited. */
+enum nd6_reachability { ND6_UNKNOWN, ND6_UNRESOLVED, ND6_RESOLVED };
+enum nd6_reachability nd6_reachability(const struct ifnet *,
+	    const struct in6_addr *);
 void	 nd6_solicit(struct ifnet *, const struct in6_addr *src,
 	    const struct in6_addr *target, bool unicast);
 /* Do not consume m; false: the message is invalid. */
 bool	 nd6_router_advert(struct ifnet *, struct mbuf *, unsigned hlen);
 bool	 nd6_redirect(struct ifnet *, struct mbuf *, unsigned hlen);
 void	 nd6_router_init(void);
+void	 nd6_defrouter_init(void);
+/* An advertisement of a router; 0 seconds: it is no default router. */
+void	 nd6_defrouter_update(struct ifnet *, const struct in6_addr *router,
+	    uint16_t seconds);
+void	 nd6_defrouter_tick(nsec_t now);
 /*
  * Makes a message of len bytes, zero except for the type.  If option is not 0,
  * an option of that type with our link address follows.

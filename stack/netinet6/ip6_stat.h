@@ -59,6 +59,7 @@
 	X(full, "neighbours evicted by others")				\
 	X(toomanyprefixes, "prefixes and addresses not accepted: "	\
 	    "net.inet6.ip6.maxifprefixes")				\
+	X(toomanyrouters, "default routers not accepted: there are 16")	\
 	X(routersolicits, "router solicitations sent")			\
 	X(routeradverts, "router advertisements accepted")		\
 	X(redirects, "redirects accepted")

@@ -354,12 +354,27 @@ nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
 	ne->ne_router = (flags & ND_NA_FLAG_ROUTER) != 0;
 }
 
+enum nd6_reachability
+nd6_reachability(const struct ifnet *ifp, const struct in6_addr *addr)
+{
+	enum nd6_reachability r = ND6_UNKNOWN;
+	const struct nd6_entry *ne;
+
+	mtx_lock(&nd6_lock);
+	ne = nd6_find(ifp, addr);
+	if (ne != NULL)
+		r = ne->ne_state == INCOMPLETE ? ND6_UNRESOLVED : ND6_RESOLVED;
+	mtx_unlock(&nd6_lock);
+	return (r);
+}
+
 void
 nd6_advertised(struct ifnet *ifp, const struct in6_addr *addr,
     const uint8_t *lladdr, uint32_t flags)
 {
 	struct mbufq ready;
 	struct nd6_entry *ne;
+	bool retired = false;
 
 	mbufq_init(&ready);
 	mtx_lock(&nd6_lock);
@@ -371,9 +386,13 @@ nd6_advertised(struct ifnet *ifp, const struct in6_addr *addr,
 			nd6_update(ne, lladdr, flags);
 		}
 	} else if (ne != NULL) {
+		retired = ne->ne_router;
 		nd6_update(ne, lladdr, flags);
+		retired = retired && !ne->ne_router;
 	}
 	mtx_unlock(&nd6_lock);
+	if (retired)
+		nd6_defrouter_update(ifp, addr, 0);
 	if (lladdr != NULL)
 		nd6_sendheld(ifp, lladdr, &ready);
 }

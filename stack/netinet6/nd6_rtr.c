@@ -2,7 +2,7 @@
 /*
  * Router discovery of a host (RFC 4861 sections 6.3 and 8.3): solicits
  * routers, accepts advertisements on interfaces configured for it, and
- * redirects.  The first default router is used until its lifetime ends.
+ * redirects.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -26,8 +26,6 @@ struct advertised {
 	nsec_t		 expires GUARDED_BY(router_lock);	/* [r] */
 };
 
-/* [r] prefix: the router's address */
-static struct advertised default_router GUARDED_BY(router_lock);
 /* [r] */
 static struct advertised prefixes[PREFIXES_MAX] GUARDED_BY(router_lock);
 /* [r] */
@@ -38,6 +36,7 @@ void
 nd6_router_init(void)
 {
 	mtx_init(&router_lock, LC_ROUTE);
+	nd6_defrouter_init();
 }
 
 static nsec_t
@@ -45,31 +44,6 @@ expiry(uint32_t seconds)
 {
 	return (seconds == UINT32_MAX ? NSEC_FOREVER :
 	    mach_uptime() + seconds * NSEC_PER_SEC);
-}
-
-/* A static default route takes precedence over an advertised one. */
-static void
-default_update(struct ifnet *ifp, const struct in6_addr *router,
-    uint16_t seconds)
-{
-	bool same;
-
-	mtx_lock(&router_lock);
-	same = default_router.ifp == ifp &&
-	    IN6_ARE_ADDR_EQUAL(&default_router.prefix, router);
-	if (same && seconds == 0) {
-		(void)route6_delete(&in6addr_any, 0, 0);
-		default_router.ifp = NULL;
-	} else if (default_router.ifp == NULL && seconds > 0) {
-		if (route6_add(&in6addr_any, 0, router, ifp, RT6_AUTO) == 0) {
-			default_router.ifp = ifp;
-			default_router.prefix = *router;
-			same = true;
-		}
-	}
-	if (same && seconds > 0)
-		default_router.expires = expiry(seconds);
-	mtx_unlock(&router_lock);
 }
 
 static bool
@@ -223,7 +197,7 @@ nd6_router_advert(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 		atomic_store_u32(&in6->retrans, ntohl(ra.nd_ra_retransmit));
 	if (ll.found)
 		nd6_learn(ifp, &src, ll.addr, true);
-	default_update(ifp, &src, ntohs(ra.nd_ra_router_lifetime));
+	nd6_defrouter_update(ifp, &src, ntohs(ra.nd_ra_router_lifetime));
 	(void)nd6_options(m, hlen + (uint32_t)sizeof(ra), advert_option, ifp);
 	return (true);
 }
@@ -273,10 +247,6 @@ static void
 expire_routes(nsec_t now)
 {
 	mtx_lock(&router_lock);
-	if (default_router.ifp != NULL && default_router.expires <= now) {
-		(void)route6_delete(&in6addr_any, 0, 0);
-		default_router.ifp = NULL;
-	}
 	for (unsigned i = 0; i < PREFIXES_MAX; i++)
 		if (prefixes[i].expires <= now)
 			place_free(&prefixes[i]);
@@ -314,6 +284,7 @@ nd6_router_tick(void)
 	struct ifnet *ifp;
 
 	expire_routes(now);
+	nd6_defrouter_tick(now);
 	if (now < next_solicit)
 		return;
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
