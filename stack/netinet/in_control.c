@@ -22,6 +22,7 @@ in_arrival(const struct mbuf *m, struct in_arrival *ia)
 	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
 
 	ia->ia_coverage = 0;
+	ia->ia_nochecksum = false;
 	ia->ia_ifindex = ifp != NULL ? ifp->if_index : loif->if_index;
 	if (ip->ip_v == 4) {
 		ia->ia_ttl = ip->ip_ttl;

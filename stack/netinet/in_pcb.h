@@ -102,6 +102,9 @@ struct inpcb {
 	uint16_t	 inp_segment GUARDED_BY(inp_socket->so_lock);
 	/* [s] UDP_GRO */
 	bool		 inp_gro GUARDED_BY(inp_socket->so_lock);
+	/* [s] UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX */
+	bool		 inp_nocheck6_tx GUARDED_BY(inp_socket->so_lock);
+	bool		 inp_nocheck6_rx GUARDED_BY(inp_socket->so_lock);
 	/* [s] UDPLITE_SEND_CSCOV; UDPLITE_RECV_CSCOV, and whether it was set */
 	uint16_t	 inp_sendcov GUARDED_BY(inp_socket->so_lock);
 	uint16_t	 inp_recvcov GUARDED_BY(inp_socket->so_lock);
@@ -275,6 +278,7 @@ struct in_arrival {
 	unsigned	 ia_ifindex;
 	uint8_t		 ia_ttl, ia_tos;
 	uint16_t	 ia_coverage;	/* of UDP-Lite, 0: whole datagram */
+	bool		 ia_nochecksum;	/* of UDP over IPv6 */
 };
 void	 in_arrival(const struct mbuf *, struct in_arrival *);
 /*

@@ -48,7 +48,7 @@ struct ip_sendopts {
 	bool		 dontfrag;
 	bool		 broadcast;	/* SO_BROADCAST; else EACCES */
 	bool		 alert;		/* add router alert (RFC 2113) */
-	bool		 nochecksum;	/* SO_NO_CHECK: UDP over IPv4 */
+	bool		 nochecksum;	/* UDP without a checksum */
 	/* For packets to groups; local also for 255.255.255.255. */
 	bool		 noloop;	/* no copy for members on this host */
 	bool		 local;		/* only for this host: TTL 0 */

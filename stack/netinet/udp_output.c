@@ -15,7 +15,7 @@
 
 /*
  * Prepends the header.  The device computes the checksum of UDP, unless the
- * datagram has none (SO_NO_CHECK, only IPv4).  Consumes m.
+ * datagram has none (opts->nochecksum).  Consumes m.
  */
 static int
 udp_output(const struct inpcb *inp, struct mbuf *m,
@@ -38,7 +38,7 @@ udp_output(const struct inpcb *inp, struct mbuf *m,
 		udplite_seal(inp, m, c);
 		return (af_output(af, m, c, IPPROTO_UDPLITE, opts));
 	}
-	if (!opts->nochecksum || af != &in4_family) {
+	if (!opts->nochecksum) {
 		uh->uh_sum = af_pseudo(af, c, IPPROTO_UDP, len);
 		m->m_pkthdr.csum_flags = CSUM_TX;
 		m->m_pkthdr.csum_start = 0;
@@ -128,6 +128,18 @@ udp_output_segments(const struct inpcb *inp, struct mbuf *m,
 	return (error);
 }
 
+/* RFC 768 for IPv4, RFC 6935 for IPv6: each has its own option. */
+static bool
+udp_nochecksum(const struct socket *so, const struct in_conninfo *c)
+    REQUIRES(so->so_lock)
+{
+	const struct inpcb *inp = so->so_pcb;
+
+	so_assert_locked(inp->inp_socket);
+	return (in_family(&c->faddr) == &in4_family ?
+	    (so->so_options & SOO_NO_CHECK) != 0 : inp->inp_nocheck6_tx);
+}
+
 int
 udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags) REQUIRES(so->so_lock)
@@ -151,7 +163,7 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		so_assert_locked(inp->inp_socket);
 		opts = inp->inp_opts;
 		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
-		opts.nochecksum = (so->so_options & SOO_NO_CHECK) != 0;
+		opts.nochecksum = udp_nochecksum(so, &c);
 		if (in_isgroup(&c.faddr))
 			in_mcast_sendopts(inp, &opts);
 		error = in_control_send(inp, msg, &c, &opts);

@@ -53,9 +53,7 @@ udp_check(struct mbuf *m, unsigned hlen, struct udphdr *uh)
 		goto badlen;
 	if (ulen < len)
 		m_adj(m, (int64_t)ulen - (int64_t)len);
-	/* zero: no checksum, which IPv6 forbids (RFC 8200 section 8.1) */
-	if (uh->uh_sum == 0 ? in_packetfamily(m) != &in4_family :
-	    !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
+	if (uh->uh_sum != 0 && !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
 		UDPSTAT_INC(badsum);
 		m_freem(m);
 		return (NULL);
@@ -112,6 +110,22 @@ udp_filtered(const struct inpcb *inp, struct mbuf *m, uint32_t hlen)
 	return (keep == 0);
 }
 
+/*
+ * Whether the socket takes a datagram whose checksum covers only a part, or
+ * which has none although its IP header has none either (RFC 6936).
+ */
+__cold static bool
+udp_unchecked(const struct inpcb *inp, const struct in_arrival *arrival)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	if (arrival->ia_nochecksum && !inp->inp_nocheck6_rx) {
+		UDPSTAT_INC(badsum);
+		return (false);
+	}
+	return (arrival->ia_coverage == 0 ||
+	    udplite_accepts(inp, arrival->ia_coverage));
+}
+
 /* The datagram has hlen bytes of IP headers. */
 static void
 udp_receive(struct socket *so, struct inpcb *inp, struct mbuf *m,
@@ -124,8 +138,8 @@ udp_receive(struct socket *so, struct inpcb *inp, struct mbuf *m,
 
 	so_assert_locked(inp->inp_socket);
 	if (!in_mcast_hears(inp, c, arrival->ia_ifindex) ||
-	    (__predict_false(arrival->ia_coverage != 0) &&
-	    !udplite_accepts(inp, arrival->ia_coverage)) ||
+	    (__predict_false(arrival->ia_coverage != 0 ||
+	    arrival->ia_nochecksum) && !udp_unchecked(inp, arrival)) ||
 	    (__predict_false(so->so_filter != NULL) &&
 	    udp_filtered(inp, m, hlen))) {
 		m_freem(m);
@@ -193,6 +207,7 @@ udp_demux(struct inpcbtable *table, struct mbuf *m, unsigned hlen,
 	c.fport = uh->uh_sport;
 	in_arrival(m, &arrival);
 	arrival.ia_coverage = coverage;
+	arrival.ia_nochecksum = uh->uh_sum == 0 && af != &in4_family;
 	if (af_ismany(af, m, &c.laddr)) {
 		udp_input_many(table, m, hlen, &c, &arrival);
 		return;
@@ -201,6 +216,9 @@ udp_demux(struct inpcbtable *table, struct mbuf *m, unsigned hlen,
 	if (so != NULL) {
 		udp_deliver(so, m, hlen, &c, &arrival);
 		sorele(so);
+	} else if (arrival.ia_nochecksum) {
+		UDPSTAT_INC(badsum);
+		m_freem(m);
 	} else {
 		UDPSTAT_INC(noport);
 		af->af_portunreach(m);
@@ -373,6 +391,14 @@ udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
 		inp->inp_gro = num != 0;
 		return (0);
 	}
+	if (name == UDP_NO_CHECK6_TX) {
+		inp->inp_nocheck6_tx = num != 0;
+		return (0);
+	}
+	if (name == UDP_NO_CHECK6_RX) {
+		inp->inp_nocheck6_rx = num != 0;
+		return (0);
+	}
 	if (name != UDP_SEGMENT)
 		return (udp_islite(inp) ? udplite_setopt(inp, name, num) :
 		    ENOPROTOOPT);
@@ -408,8 +434,14 @@ udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		return (in_pcbgetopt(inp, level, name, val, len));
 	if (level != so->so_proto->pr_protocol && level != IPPROTO_UDP)
 		return (ENOPROTOOPT);
-	if (name == UDP_SEGMENT || name == UDP_GRO)
-		num = name == UDP_SEGMENT ? inp->inp_segment : inp->inp_gro;
+	if (name == UDP_SEGMENT)
+		num = inp->inp_segment;
+	else if (name == UDP_GRO)
+		num = inp->inp_gro;
+	else if (name == UDP_NO_CHECK6_TX)
+		num = inp->inp_nocheck6_tx;
+	else if (name == UDP_NO_CHECK6_RX)
+		num = inp->inp_nocheck6_rx;
 	else if (!udp_islite(inp) || udplite_getopt(inp, name, &num) != 0)
 		return (ENOPROTOOPT);
 	if (*len > sizeof(num))

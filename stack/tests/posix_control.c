@@ -342,6 +342,41 @@ TEST(datagrams_without_a_checksum_arrive)
 	close_pair(s);
 }
 
+/* UDP over IPv6 from s[0] to s[1] (RFC 6935). */
+static void
+udp6_pair(int s[2])
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
+	    .sin6_addr = in6addr_loopback };
+	socklen_t len = sizeof(sin6);
+
+	for (unsigned i = 0; i < 2; i++)
+		s[i] = OK(socket(AF_INET6, SOCK_DGRAM, 0));
+	OK(bind(s[1], (struct sockaddr *)&sin6, sizeof(sin6)));
+	OK(getsockname(s[1], (struct sockaddr *)&sin6, &len));
+	OK(connect(s[0], (struct sockaddr *)&sin6, len));
+}
+
+TEST(ipv6_needs_a_checksum_unless_both_ends_do_without)
+{
+	int s[2];
+	char c;
+
+	udp6_pair(s);
+	set_int(s[0], IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+	OK(send(s[0], "a", 1, 0));	/* dropped */
+	set_int(s[0], IPPROTO_UDP, UDP_NO_CHECK6_TX, 0);
+	OK(send(s[0], "b", 1, 0));
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	CHECK_EQ(c, 'b');
+	set_int(s[1], IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	set_int(s[0], IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+	OK(send(s[0], "c", 1, 0));
+	CHECK_EQ(recv(s[1], &c, 1, 0), 1);
+	CHECK_EQ(c, 'c');
+	close_pair(s);
+}
+
 TEST(what_has_no_room_is_cut)
 {
 	union control control;
