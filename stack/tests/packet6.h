@@ -11,6 +11,8 @@
 #include "netinet6/ip6_private.h"
 #include "tests/packet.h"
 
+#define	nd_stat(name)	counter("net.inet6.nd6.stats." name)
+
 #define	ROUTER6(i)	((i) == 0 ? "2001:db8::1" : "2001:db8:1::1")
 #define	HOST6(i)	((i) == 0 ? "2001:db8::2" : "2001:db8:1::2")
 

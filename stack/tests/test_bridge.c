@@ -17,6 +17,8 @@
 
 static struct ifnet *members[MEMBERS];
 static struct mbufq sent[MEMBERS];
+#define	count(name)	t_sysctl("if.bridge0.stats." name)
+
 static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
 static const uint8_t a[6] = { 2, 0, 0, 0, 0, 0xa }, b[6] = { 2, 0, 0, 0, 0, 0xb };
 
@@ -24,15 +26,6 @@ static void
 keep(void *arg, struct mbuf *m)
 {
 	mbufq_enqueue(arg, m);
-}
-
-static uint64_t
-count(const char *name)
-{
-	char full[64];
-
-	snprintf(full, sizeof(full), "if.bridge0.stats.%s", name);
-	return (t_sysctl(full));
 }
 
 static void

@@ -17,15 +17,7 @@
 #define	PROTO_TEST	253	/* RFC 3692 */
 #define	PORT	7000
 #define	FLOOD	1000
-
-static uint64_t
-arp_stat(const char *name)
-{
-	char full[64];
-
-	snprintf(full, sizeof(full), "net.link.ether.arp.stats.%s", name);
-	return (counter(full));
-}
+#define	arp_stat(name)	counter("net.link.ether.arp.stats." name)
 
 static struct in_addr
 nth(const char *first, unsigned i)

@@ -12,15 +12,6 @@
 #define	PROTO_TEST	253	/* RFC 3692 */
 #define	FLOOD	1000
 
-static uint64_t
-nd_stat(const char *name)
-{
-	char full[64];
-
-	snprintf(full, sizeof(full), "net.inet6.nd6.stats.%s", name);
-	return (counter(full));
-}
-
 /* Whether nd6.c has an address in bucket 0 of its hash table. */
 static bool
 in_bucket(const struct in6_addr *a)

@@ -16,15 +16,6 @@
 #define	STRANGER "2001:db8::77"
 #define	PROTO_TEST	253	/* RFC 3692 */
 
-static uint64_t
-nd_stat(const char *name)
-{
-	char full[64];
-
-	snprintf(full, sizeof(full), "net.inet6.nd6.stats.%s", name);
-	return (counter(full));
-}
-
 /* The host on the right sends one packet to a neighbour on the left. */
 static void
 send_to(const char *dst)
