@@ -2,10 +2,11 @@
 /*
  * Name resolution.  If the stack has no IPv6 address, a request for addresses
  * of any family returns IPv4 addresses, because many programs use the first
- * one; a server still listens on both families.  AI_ADDRCONFIG (only families configured on this host) would make the C
- * library look at the kernel's interfaces, so it is handled here.  So are zones
- * of IPv6 addresses, which are names of interfaces (RFC 4007 section 11).  DNS
- * queries use the kernel's network.
+ * one; a server still listens on both families.  AI_ADDRCONFIG (only families
+ * configured on this host) would make the C library look at the kernel's
+ * interfaces, so it is handled here.  So are zones of IPv6 addresses, which are
+ * names of interfaces (RFC 4007 section 11).  DNS queries use the kernel's
+ * network.
  */
 #include <net/if.h>
 #include <netdb.h>
@@ -70,7 +71,7 @@ getnameinfo(const struct sockaddr *restrict sa, socklen_t salen,
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)sa;
 	int error, length;
 
-	if (api_state() == API_PASSIVE || host == NULL ||
+	if (api_state() == API_PASSIVE || host == NULL || hostlen == 0 ||
 	    salen < sizeof(*sin6) || sa->sa_family != AF_INET6 ||
 	    sin6->sin6_scope_id == 0)
 		return (real.getnameinfo(sa, salen, host, hostlen, service,

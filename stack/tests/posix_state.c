@@ -291,6 +291,10 @@ TEST(zones_are_named_after_interfaces)
 		    EAI_OVERFLOW);
 	}
 	if_freenameindex(list);
+	/* Without room for a host, only the service is wanted. */
+	CHECK_EQ(getnameinfo((struct sockaddr *)&sin6, sizeof(sin6), host, 0,
+	    text, sizeof(text), NI_NUMERICHOST | NI_NUMERICSERV), 0);
+	CHECK(strcmp(text, "80") == 0);
 	sin6.sin6_scope_id = 7777;
 	CHECK_EQ(getnameinfo((struct sockaddr *)&sin6, sizeof(sin6), host,
 	    sizeof(host), NULL, 0, NI_NUMERICHOST), 0);
