@@ -26,13 +26,10 @@ from tests.gate import durations, plan, results
 from tests.gate.scheduler import INTERRUPTED, Job, Outcome, Scheduler, run_jobs
 
 LIGHT_JOBS = 3
-"""Jobs that mostly wait run at the same time. Three keep two CPUs busy beside the others; with five, responses took
-seconds.
-"""
+"""Max number of jobs that mostly wait at the same time: with five, responses took seconds."""
 
-
-JOB_SECONDS = {False: 2700.0, True: 7200.0}
-"""Seconds after which a job counts as hanging, by whether the run is thorough: several times those of the longest."""
+JOB_SECONDS = {False: 4200.0, True: 7200.0}
+"""Seconds after which a job counts as hanging, by whether the run is thorough: about twice those of the longest job."""
 
 
 def budget(thorough: bool) -> float:
