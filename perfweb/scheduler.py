@@ -4,8 +4,8 @@
 Celery's own schedulers compute the next call from the time of day.  After a step of an hour back they call nothing for
 an hour, and the persistent one ends when it cannot write its file.
 
-Celery's signal handler raises an exception to end beat. In the middle of a call redis-py replaces it by another one,
-and beat goes on.
+Celery's signal handler raises an exception to end beat. In the middle of a call redis-py replaces that exception by
+another one, and beat goes on.
 """
 
 import contextlib

@@ -163,7 +163,7 @@ def _free_name(name: str, key: str) -> str:
     """The name at the provider with the provider's key, so that it cannot be a name that an administrator gave or that
     the service uses.
     """
-    wished = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "somebody"
+    wished = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "user"
     candidate, number = f"{wished}@{key}", 1
     while User.objects.filter(username__iexact=candidate).exists():
         number += 1

@@ -191,9 +191,9 @@ def _measured(comment: CommentRequest) -> QuerySet[CommentRequest]:
     return others.filter(submissions__isnull=False).distinct()
 
 
-def _outdate(comment: QuerySet[CommentRequest]) -> None:
+def _outdate(comments: QuerySet[CommentRequest]) -> None:
     """Have our comments say that there is something newer."""
-    keys = list(comment.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
+    keys = list(comments.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
     CommentRequest.objects.filter(pk__in=keys).update(outdated=True, settled=False)
 
 

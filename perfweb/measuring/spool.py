@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stores samples between the tool and the database, so that neither a crash nor a lost database loses them.
 
-A boot has a journal, `BOOT.told`: a line with its measurements, and then each sample as the host reported it. Each
+A boot has a journal, `BOOT.journal`: a line with its measurements, and then each sample as the host reported it. Each
 finished measurement, successful or not, is in BOOT-TEST.json until it is in the database.
 """
 
@@ -17,6 +17,7 @@ from django.conf import settings
 from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.runs.models import Run
 
+_JOURNAL, _OLDER_JOURNAL = ".journal", ".told"
 _UNREAD = ".unread"
 
 
@@ -47,7 +48,7 @@ def put(run: Run, raw: RawMeasurement) -> Path:
 
 def begin(run: Run, boot: int, planned: Iterable[RawMeasurement]) -> Path:
     """Make a journal for a boot by its key, with its measurements without samples; return its file."""
-    path = _folder(run) / f"{boot}.told"
+    path = _folder(run) / f"{boot}{_JOURNAL}"
     path.parent.mkdir(parents=True, exist_ok=True)
     with _nothing_half(path):
         documents = {raw.test: raw.document() for raw in planned}
@@ -56,8 +57,8 @@ def begin(run: Run, boot: int, planned: Iterable[RawMeasurement]) -> Path:
 
 
 def unfinished(run: Run) -> list[Path]:
-    """Return the journals of `run` whose worker did not finish the boot."""
-    return sorted(_folder(run).glob("*.told"))
+    """Return the journals of `run` whose worker did not finish the boot, with those of older versions."""
+    return sorted(path for name in (_JOURNAL, _OLDER_JOURNAL) for path in _folder(run).glob(f"*{name}"))
 
 
 def salvaged(journal: Path) -> tuple[list[RawMeasurement], list[str]]:
@@ -117,7 +118,7 @@ def put_back(path: Path) -> Path:
     """Queue a result again that was set aside; return its file."""
     name = path.name.removesuffix(_UNREAD)
     # An older version removed the suffix: a journal was named by the key of its boot alone.
-    return path.rename(path.with_name(name if "." in name else f"{name}{'.told' if name.isdigit() else '.json'}"))
+    return path.rename(path.with_name(name if "." in name else f"{name}{_JOURNAL if name.isdigit() else '.json'}"))
 
 
 @contextmanager

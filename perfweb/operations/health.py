@@ -79,7 +79,9 @@ def answer() -> dict[str, str]:
 
 
 def parts() -> dict[str, str]:
-    """Return each part with OK, or with the problem and where to look. Takes PING_SECONDS."""
+    """Return each part with OK, or with the problem and where to look. Takes PING_SECONDS, and seconds more if
+    PostgreSQL gives no connection.
+    """
     found = {"database": _database(), DISK: _disk()}
     known = _labs() if found["database"] == OK else []
     if found["database"] == OK:

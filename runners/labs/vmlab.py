@@ -53,7 +53,7 @@ MEMORY_MIB = 512
 DISK_BYTES = 1 << 30
 PROBE_SECONDS = 8.0
 BOOT_SECONDS = 240.0
-# An emulated guest on a busy machine needs long for a greeting, and can be idle for long.
+# An emulated guest on a busy machine needs many seconds for SSH's greeting, and for later responses.
 PATIENT_SSH = {
     "ansible_ssh_timeout": 60,
     "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60 -o ServerAliveInterval=5 -o ServerAliveCountMax=24 "

@@ -147,6 +147,7 @@ def _names(tree: ast.AST) -> Iterator[Text]:
                 | ast.Attribute(attr=name, ctx=ast.Store())
                 | ast.arg(arg=name)
                 | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
                 | ast.ClassDef(name=name)
             ) if name not in _REQUIRED_NAMES:
                 yield Text(node.lineno, "name", name.strip("_").replace("_", " "))

@@ -182,7 +182,7 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
         ("ended", moment(run["ended"])),
         ("measured", f"{run['boots']} boots; measurements: {counts or 'none'}"),
         *(
-            ("says", f"{verdict['variant']} against {verdict['base']}: {verdict['words']}")
+            ("verdict", f"{verdict['variant']} against {verdict['base']}: {verdict['words']}")
             for verdict in run["verdicts"] or []
         ),
         ("page", f"{server.address}{run['page']}"),

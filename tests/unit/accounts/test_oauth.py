@@ -122,7 +122,7 @@ def test_an_equal_address_of_mail_opens_nothing(client: Client, there: Identitie
         ("ann@example.org", "ann@oidc"),
         ("unknown-senders", "unknown-senders@oidc"),
         ("Ann Müller\x1b[1m", "Ann-M-ller-1m@oidc"),
-        ("名前", "somebody@oidc"),
+        ("名前", "user@oidc"),
         ("x" * 300, "x" * 100 + "@oidc"),
     ],
 )

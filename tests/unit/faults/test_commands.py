@@ -170,11 +170,11 @@ def test_spool_retry_beside_a_directory_of_no_run(
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
     run = create_queued_run()
-    spool.begin(run, 1, []).rename(tmp_path / "spool" / "1.told.unread")
-    (tmp_path / "spool" / "1.told.unread").unlink()
+    spool.begin(run, 1, []).rename(tmp_path / "spool" / "1.journal.unread")
+    (tmp_path / "spool" / "1.journal.unread").unlink()
     for place in ("lost+found", str(next((tmp_path / "spool").iterdir()).name)):
         (tmp_path / "spool" / place).mkdir(exist_ok=True)
-        (tmp_path / "spool" / place / "1.told.unread").write_text("{}\n")
+        (tmp_path / "spool" / place / "1.journal.unread").write_text("{}\n")
     call_command("spool", "retry")
     assert capsys.readouterr().out == "2 results are stored\n"
     assert [path.parent.name for path in (tmp_path / "spool").glob("*/*")] == ["lost+found"]

@@ -203,8 +203,19 @@ def test_a_line_of_a_journal_that_cannot_be_read_costs_no_other(
         file.write(f"{sample}\n{line}\n{sample}\n")
     spool_replay.replay(boot.run)
     assert Measurement.objects.get().samples.counted().count() == 2
-    assert Fault.objects.get().item.endswith(".told.unread")
+    assert Fault.objects.get().item.endswith(".journal.unread")
     assert len(spool.aside()) == 1
+
+
+def test_a_journal_of_an_older_version_is_read(boot: Boot, settings: Settings, tmp_path: Path) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    journal = spool.begin(boot.run, boot.pk, [RawMeasurement(boot.pk, TEST, 0, ["netperf"], {})])
+    with journal.open("a") as file:
+        file.write(json.dumps({"test": TEST, "left": 0, "sample": output()}) + "\n")
+    journal.rename(journal.with_suffix(".told"))
+    spool_replay.replay(boot.run)
+    assert Measurement.objects.get().samples.counted().count() == 1
+    assert spool.unfinished(boot.run) == []
 
 
 def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settings, tmp_path: Path) -> None:
