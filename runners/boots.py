@@ -172,7 +172,7 @@ class _Booted:
 
     def _order(self, planned: PlannedMeasurement) -> dict[str, object]:
         """Returns a measurement as input of the hosts."""
-        plan, busy = self.bench.plan, tools.busy(planned.test.measure)
+        plan, busy = self.bench.plan, list(tools.busy(planned.test.measure))
         return {
             "test": planned.test.name,
             "argv": self._argv(planned.test),

@@ -39,8 +39,8 @@ options:
   measurements:
     description: "The measurements in order. Each has C(test), its name; C(argv), the command, a list of words; and
       C(samples), the number of samples that count. Optional are C(discard), the number of warm-up samples before (0);
-      C(voids_allowed), the max number of void samples that are repeated (0); C(busy), text in the output of a command
-      that a busy server refused; C(patience), the max seconds for which it is repeated (0)."
+      C(voids_allowed), the max number of void samples that are repeated (0); C(busy), texts in the output of a
+      command that a busy server refused; C(patience), the max seconds for which it is repeated (0)."
     type: list
     elements: dict
     required: true
@@ -109,13 +109,14 @@ def report(**values: Any) -> None:
     sys.stdout.flush()
 
 
-def run_patiently(argv: list[str], busy: str, patience: float, settings: dict[str, Any]) -> dict[str, Any]:
-    """Runs a command until its output does not contain `busy`, for at most `patience` seconds, at least once."""
+def run_patiently(argv: list[str], busy: list[str], patience: float, settings: dict[str, Any]) -> dict[str, Any]:
+    """Runs a command until its output has none of the texts `busy`, for at most `patience` seconds, at least once."""
     deadline = time.monotonic() + patience
     refused = 0
     while True:
         sample = run_once(argv, **settings)
-        if not busy or busy not in sample["stdout"] + sample["stderr"] or time.monotonic() >= deadline:
+        output = sample["stdout"] + sample["stderr"]
+        if not any(text in output for text in busy) or time.monotonic() >= deadline:
             return {**sample, "refused": refused}
         refused += 1
         time.sleep(PAUSE_SECONDS)
@@ -186,7 +187,7 @@ def main() -> None:
                     "samples": {"type": "int", "required": True},
                     "discard": {"type": "int", "default": 0},
                     "voids_allowed": {"type": "int", "default": 0},
-                    "busy": {"type": "str", "default": ""},
+                    "busy": {"type": "list", "elements": "str", "default": []},
                     "patience": {"type": "float", "default": 0},
                 },
             },

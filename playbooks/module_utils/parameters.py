@@ -214,7 +214,8 @@ KIND = choice(*tunnels.TUNNELS)
 MEASUREMENT = record(
     {
         "test": text(r"[A-Za-z0-9_./-]{1,128}", "the name of a test"), "argv": argv, "samples": integer(0, 100_000),
-        "discard": integer(0, 1000), "voids_allowed": integer(0, 100_000), "busy": printable(256), "patience": SECONDS,
+        "discard": integer(0, 1000), "voids_allowed": integer(0, 100_000),
+        "busy": listed(printable(256), 8), "patience": SECONDS,
     },
     ("test", "argv", "samples"),
 )  # fmt: skip

@@ -184,7 +184,7 @@ def test_a_command_that_is_sent_away_comes_again(play: Play, lab: Lab) -> None:
         threading.Thread(target=answer, args=[server], daemon=True).start()
         there = f"/dev/tcp/10.{lab.net}.0.1/{server.getsockname()[1]}"
         command = ["bash", "-c", f"read word <{there}; echo $word; [ $word = 42 ]"]
-        first, second = measured(play, command, command, samples=2, order={"busy": "busy", "patience": 60})
+        first, second = measured(play, command, command, samples=2, order={"busy": ["busy"], "patience": 60})
     samples = first + second
     assert [(sample["rc"], sample["stdout"], sample["refused"]) for sample in samples] == [
         (0, "42\n", 1),
@@ -268,10 +268,10 @@ def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
 @pytest.mark.usefixtures("prepared")
 def test_a_server_that_stays_busy_is_not_polled_forever(play: Play) -> None:
     busy = ["sh", "-c", "echo busy; exit 1"]
-    ((patient,),) = measured(play, busy, order={"busy": "busy", "patience": 5})
+    ((patient,),) = measured(play, busy, order={"busy": ["busy"], "patience": 5})
     assert (patient["rc"], patient["stdout"]) == (1, "busy\n")
     assert patient["refused"] >= 1
-    ((impatient,),) = measured(play, busy, order={"busy": "busy"})
+    ((impatient,),) = measured(play, busy, order={"busy": ["busy"]})
     assert (impatient["rc"], impatient["refused"]) == (1, 0)
 
 
@@ -281,9 +281,32 @@ def test_iperf3_comes_again_when_its_server_has_another_client(play: Play, lab: 
     address = lab.links("dut")[0].address.split("/")[0]
     measure = next(measure for measure in MEASURES if measure.name == "iperf3.1")
     other = ["setsid", "--fork", "iperf3", "-c", address, "-t", "2"]
-    order = {"busy": tools.busy(measure), "patience": 60}
+    order = {"busy": list(tools.busy(measure)), "patience": 60}
     _, (sample,) = measured(play, other, tools.command(measure, address, 1, ""), order=order)
     assert tools.parse(measure, sample["stdout"])[0].value > 0
+    play("stop").require_ok()
+
+
+# Serves one client of iperf3, from the moment when it has refused one.
+LATE_SERVER = """
+resets() { nstat -asz TcpOutRsts; }
+before=$(resets)
+while [ "$(resets)" = "$before" ]; do sleep 0.1; done
+exec iperf3 -s -1
+"""
+
+
+@pytest.mark.usefixtures("prepared")
+def test_iperf3_comes_again_while_its_server_opens_a_new_socket(play: Play, lab: Lab) -> None:
+    play("boot", server="none").require_ok()
+    address = lab.links("dut")[0].address.split("/")[0]
+    measure = next(measure for measure in MEASURES if measure.name == "iperf3.1")
+    order = {"busy": list(tools.busy(measure)), "patience": 60}
+    with subprocess.Popen(["ip", "netns", "exec", lab.namespace("dut"), "sh", "-c", LATE_SERVER]) as server:
+        ((sample,),) = measured(play, tools.command(measure, address, 1, ""), order=order)
+        server.kill()
+    assert tools.parse(measure, sample["stdout"])[0].value > 0
+    assert sample["refused"] >= 1
     play("stop").require_ok()
 
 

@@ -210,7 +210,7 @@ def test_a_load_finds_its_server(run: Run, names: list[str]) -> None:
     for command, test in zip(commands, tests, strict=True):
         if test.measure.times > 1:
             command[command.index("-t") + 1] = "0.1"  # a trial
-    order = {"busy": tools.busy(test.measure), "patience": 10}
+    order = {"busy": list(tools.busy(test.measure)), "patience": 10}
     samples = measured(run.play, *commands, timeout=60, order=order, **boot)
     for test, (sample,) in zip(tests, samples, strict=True):
         assert sample["rc"] == 0, (test.name, sample)

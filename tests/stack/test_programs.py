@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from perfweb.measuring.tools import iperf3 as iperf3_tool
 from tests.stack.topology import PATIENCE, PYTHON, Topology, impair, run
 
 HERE = Path(__file__).parent
@@ -77,9 +78,9 @@ def rate(report: str) -> float:
     return numbers[-1]
 
 
-# An iperf3 server serves one client at a time, and under loss notices late that one is done; a client's first datagram,
-# which it waits for, may be lost.
-NOT_NOW = ("the server is busy", "unable to read from stream socket: Resource temporarily unavailable")
+# An iperf3 server serves one client at a time, under loss notices late that one is done, and then opens a new listening
+# socket; a client's first datagram, which it waits for, may be lost.
+NOT_NOW = (*iperf3_tool.BUSY, "unable to read from stream socket: Resource temporarily unavailable")
 
 
 def once_free(client: Callable[[], str]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The registry of measuring tools: how each is called and how its output is read (`base.Tool`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perfweb.measuring.tools import (
     cpucheck,
@@ -43,8 +43,8 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     return TOOLS[measure.tool].command(measure, address, seconds, prefix)
 
 
-def busy(measure: Measure) -> str:
-    """Return the output of the tool when its busy server refuses it; empty for servers that never do."""
+def busy(measure: Measure) -> Sequence[str]:
+    """Return the texts in the output of the tool when its busy server refuses it; none for servers that never do."""
     return TOOLS[measure.tool].busy
 
 

@@ -40,14 +40,14 @@ class Tool:
     `command(measure, address, seconds, prefix)` gives the argument list of one sample against the server at `address`;
     `prefix` is the installed stack, for tools that are part of it (`from_build`). `parse(output)` gives the values in
     the tool's output, or raises ToolError: a missing, zero or nonsensical number is never a sample. `interim(output)`
-    gives the throughput that some tools report while they run, and raises nothing. `busy` is the text with which a
-    server that accepts one client at a time refuses others; empty for all other servers.
+    gives the throughput that some tools report while they run, and raises nothing. `busy` are the texts in the output
+    of a client that a server of one client at a time refuses; none for all other servers.
     """
 
     command: Callable[[Measure, str, int, str], list[str]]
     parse: Callable[[str], list[Value]]
     interim: Callable[[str], Interim] = lambda _: []
-    busy: str = ""
+    busy: Sequence[str] = ()
     from_build: bool = False
 
 

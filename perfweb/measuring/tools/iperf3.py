@@ -17,8 +17,9 @@ from perfweb.measuring.tools.base import (
 )
 from perfweb.runs.catalogue import Measure
 
-# Also in the moment before it has noticed that the previous client ended.
-BUSY = "the server is busy running a test"
+# The server also refuses before it has noticed that the previous client ended. After that it closes its listening
+# socket and opens a new one.
+BUSY = ("the server is busy running a test", "unable to connect to server: Connection refused")
 
 _WAYS = {"": [], "reverse": ["-R"], "bidirectional": ["--bidir"]}
 
