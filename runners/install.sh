@@ -29,7 +29,8 @@ readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
 readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
-	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute)
+	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute
+	default-jdk-headless golang-go gunicorn libpython3.11-testsuite memcached nodejs)
 # The client is for back-ups: pg_dump must not be older than the database.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
 
@@ -145,6 +146,7 @@ disable_new_daemons()
 		netperf | iperf3) unit=$package ;;
 		nginx-light) unit=nginx ;;
 		dovecot-imapd) unit=dovecot ;;
+		memcached) unit=memcached ;;
 		*) continue ;;
 		esac
 		as_root systemctl disable --quiet "$unit" 2>/dev/null || true

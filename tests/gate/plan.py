@@ -26,6 +26,7 @@ FUZZ_SECONDS = {False: "8", True: "60"}
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
 FUZZED = ("test_fuzz.py",)
+WAITING = ("test_cpython.py",)
 
 # Files of tests/lab that emulate machines.
 GUESTS = "tests/lab/test_vmlab.py"
@@ -48,7 +49,7 @@ WEIGHTS = {
     "integration": 350, "integration-faults": 350, "integration-outages": 350, "guests": 400,
     "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
     "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
-    "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
+    "cpython": 60, "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
     "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
     "lint-shellcheck": 5, "lint-ruff": 5, "lint-prose": 5,
 }  # fmt: skip
@@ -164,7 +165,7 @@ def pytest_job(
 
 def test_jobs(setting: Setting) -> list[Job]:
     """All tests: jobs that mostly wait first, then the builds that others need."""
-    stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED)]
+    stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED, *WAITING)]
     pages = [f"--ignore=tests/unit/{name}" for name in PAGES]
     others = [f"--ignore=tests/integration/{name}" for names in INTEGRATION.values() for name in names]
 
@@ -180,6 +181,7 @@ def test_jobs(setting: Setting) -> list[Job]:
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
         pytest_job(setting, "guests", GUESTS, after=("build-release",)),
         pytest_job(setting, "lab", "tests/lab", f"--ignore={GUESTS}", cpus=0),
+        pytest_job(setting, "cpython", *files(WAITING), cpus=0, after=("build-release",)),
         pytest_job(setting, "stack", "tests/stack", *stack, after=("build-release",)),
         pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
         *(_suite(name) for name in STACK_BUILDS),
@@ -202,7 +204,7 @@ def all_jobs(setting: Setting) -> list[Job]:
 STACK = (
     "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", "lint-prose",
     *(f"build-{name}" for name in STACK_BUILDS),
-    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz",
+    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "cpython", "simulator", "fuzz",
     "lab-stack", "guests-stack",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")

@@ -8,13 +8,15 @@ import hashlib
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.stack.test_programs import STACK
-from tests.stack.test_servers import nginx, page
-from tests.stack.topology import PYTHON, UID, Topology, run
+from tests.stack.test_runtimes import gunicorn
+from tests.stack.test_servers import NETWORKS, nginx, page
+from tests.stack.topology import PATIENCE, PYTHON, UID, Topology, impair, run
 
 POSTGRES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)))
 PORT = 5433
@@ -49,6 +51,15 @@ for thread in threads:
     thread.join()
 print(results.count(True))
 """
+RELOADS = 3
+# Prints the count and the digest of each page; a new connection for each.
+LOAD = f"""
+import hashlib, sys, urllib.request
+
+for count in range(1, {10 * RELOADS + 11}):
+    with urllib.request.urlopen(sys.argv[1], timeout=120) as response:
+        print(count, hashlib.sha256(response.read()).hexdigest(), flush=True)
+"""
 DAEMON = """
 import os, socket
 
@@ -79,14 +90,23 @@ def workers(master: int) -> set[int]:
     return {int(pid) for pid in Path(f"/proc/{master}/task/{master}/children").read_text(encoding="ascii").split()}
 
 
+def replaced(master: int, before: set[int]) -> None:
+    """Wait until a server has two workers, neither of which it had before."""
+    until = time.monotonic() + PATIENCE
+    while len(workers(master) - before) < 2:
+        assert time.monotonic() < until, (before, workers(master))
+        time.sleep(0.02)
+
+
 def process(topology: Topology, name: str) -> int:
     """The process ID in a file that nginx has written."""
     return int((topology.directory / name).read_text(encoding="ascii"))
 
 
-def test_nginx_has_two_workers_and_reloads(topology: Topology) -> None:
+@NETWORKS
+def test_nginx_has_two_workers_and_reloads(topology: Topology, harms: tuple[str, ...]) -> None:
     digest = page(topology.directory)
-    server = topology.boot({}, nginx(topology.directory, master="on"))
+    server = topology.boot(impair(*harms), nginx(topology.directory, master="on"))
     topology.await_port(8080)
     fetch(topology, digest)
     master = process(topology, "nginx.pid")
@@ -95,6 +115,26 @@ def test_nginx_has_two_workers_and_reloads(topology: Topology) -> None:
     for _ in range(2):
         os.kill(master, signal.SIGHUP)
         fetch(topology, digest)
+    assert topology.stop(server) == 0
+
+
+@NETWORKS
+@pytest.mark.parametrize("name", ["nginx", "gunicorn"])
+def test_two_workers_are_replaced_under_load(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
+    digest = page(topology.directory)
+    port, argv = 8080, nginx(topology.directory, master="on")
+    if name == "gunicorn":
+        port, argv = 8001, gunicorn(topology.directory)
+    server = topology.boot(impair(*harms), argv)
+    topology.await_port(port)
+    load = topology.start("left", PYTHON, "-c", LOAD, f"http://{STACK}:{port}/page", log="load.log")
+    master = process(topology, f"{name}.pid")
+    for count in range(1, RELOADS + 1):
+        topology.await_line("load.log", f"{10 * count} {digest}")
+        before = workers(master)
+        os.kill(master, signal.SIGHUP)
+        replaced(master, before)
+    assert load.wait(timeout=PATIENCE) == 0
     assert topology.stop(server) == 0
 
 
@@ -136,8 +176,9 @@ def cluster(topology: Topology) -> Path:
     return data
 
 
-def test_postgresql_serves_ten_clients(topology: Topology, cluster: Path) -> None:
-    server = topology.boot({}, [str(POSTGRES / "postgres"), "-D", str(cluster)])
+@NETWORKS
+def test_postgresql_serves_ten_clients(topology: Topology, cluster: Path, harms: tuple[str, ...]) -> None:
+    server = topology.boot(impair(*harms), [str(POSTGRES / "postgres"), "-D", str(cluster)])
     topology.await_port(PORT)
     where = ["-h", STACK, "-p", str(PORT), "-U", "postgres"]
     topology.on("left", str(POSTGRES / "pgbench"), *where, "-i", "-s", "1", "-q", "postgres")

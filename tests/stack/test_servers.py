@@ -175,10 +175,8 @@ PAIRS = {
 }
 
 
-@NETWORKS
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_server_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
-    pair = PAIRS[name]
+def serve_on_the_stack(topology: Topology, pair: Pair, harms: tuple[str, ...]) -> None:
+    """Run a server on the stack, and its clients on Linux."""
     server = topology.boot(impair(*harms), pair.server(topology.directory))
     topology.await_port(pair.port)
     for client, check in pair.clients(topology.directory, STACK):
@@ -190,14 +188,24 @@ def _on_the_stack(topology: Topology, client: Sequence[str], harms: tuple[str, .
     return finish(topology, topology.boot(impair(*harms), client), "boot.log")
 
 
-@NETWORKS
-@pytest.mark.parametrize("name", PAIRS)
-def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
-    pair = PAIRS[name]
+def connect_from_the_stack(topology: Topology, pair: Pair, harms: tuple[str, ...]) -> None:
+    """Run a server on Linux, and its clients on the stack."""
     topology.start("left", *pair.server(topology.directory), log="server.log")
     topology.await_port(pair.port, "left")
     for client, check in pair.clients(topology.directory, LINUX):
         check(once_free(partial(_on_the_stack, topology, client, harms)))
+
+
+@NETWORKS
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_server_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
+    serve_on_the_stack(topology, PAIRS[name], harms)
+
+
+@NETWORKS
+@pytest.mark.parametrize("name", PAIRS)
+def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
+    connect_from_the_stack(topology, PAIRS[name], harms)
 
 
 def sshd(topology: Topology, host: str, address: str) -> list[str]:
