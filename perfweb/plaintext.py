@@ -16,6 +16,11 @@ def plain(text: str) -> str:
     return "".join("?" if unicodedata.category(sign)[0] == "C" and sign not in "\n\t" else sign for sign in short)
 
 
+def shown(words: str, most: int = 80) -> str:
+    """Return untrusted words for a message of one line: the first `most` characters, with ? for those not printable."""
+    return "".join(sign if sign.isprintable() else "?" for sign in words[:most])
+
+
 def storable(value: Any) -> Any:
     """Return a JSON value, or a text of any length, that PostgreSQL can store: NUL and lone surrogates become question
     marks, and numbers that JSON does not have (RFC 8259, section 6) become texts.

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import Repository, RepositoryError, check_name, git_command, git_environment
+from perfweb.plaintext import shown
 
 _MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,500}", re.ASCII)
@@ -46,14 +47,14 @@ def check(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise RepositoryError(f"“{url[:200]}” is no address: {error}") from None
+        raise RepositoryError(f"“{shown(url, 200)}” is no address: {error}") from None
     if parts.username or parts.password:
         raise RepositoryError("the address of a repository has a name or password; addresses are public, so remove it")
     if parts.scheme == "https" and parts.hostname:
         return "https"
     if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
         return "http"
-    raise RepositoryError(f"“{url[:200]}” cannot be fetched from: give an address with https://, or an absolute path")
+    raise RepositoryError(f"“{shown(url, 200)}” cannot be fetched: give an address with https://, or an absolute path")
 
 
 def find(name: str) -> Mirror | None:
@@ -63,7 +64,7 @@ def find(name: str) -> Mirror | None:
     mirror = Mirror.objects.filter(name=name).first() if name else None
     if name and mirror is None:
         known = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none, see manage.py register_repository"
-        raise RepositoryError(f"There is no repository “{name[:64]}”; registered: {known}.")
+        raise RepositoryError(f"There is no repository “{shown(name, 64)}”; registered: {known}.")
     return mirror
 
 
@@ -110,12 +111,12 @@ def _check_ref(ref: str) -> None:
     """Refuses what git-fetch(1) would read as more than one ref, such as one with a colon."""
     check_name(ref)
     if not ref.startswith("refs/"):
-        raise RepositoryError(f"“{ref[:100]}” is no ref: it begins with refs/")
+        raise RepositoryError(f"“{shown(ref, 100)}” is no ref: it begins with refs/")
 
 
 def _folder(mirror: Mirror) -> Path:
     if _MIRROR.fullmatch(mirror.name) is None:
-        raise RepositoryError(f"“{mirror.name[:100]}” is no name of a repository: use letters, digits, - and _")
+        raise RepositoryError(f"“{shown(mirror.name, 100)}” is no name of a repository: use letters, digits, - and _")
     return Path(settings.PERFWEB_VAR) / "repositories" / f"{mirror.name}.git"
 
 

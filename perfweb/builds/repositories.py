@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from perfweb.builds.patches import Patch, PatchError, Series
 from perfweb.builds.sources import SourceFile, Sources, pack
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
+from perfweb.plaintext import shown
 
 ROOT = "stack"
 """Paths that a patch can change; nothing else of a commit is built."""
@@ -137,7 +138,7 @@ def read_time(text: str, sha: str) -> datetime:
 def check_name(name: str) -> None:
     """Refuse what git could interpret as more than the name of a commit. Raises RepositoryError."""
     if _NAME.fullmatch(name) is None or ".." in name:
-        raise RepositoryError(f"“{name[:100]}” names no commit: give a branch, a tag or a hash")
+        raise RepositoryError(f"“{shown(name, 100)}” names no commit: give a branch, a tag or a hash")
 
 
 def git_command(*settings: str) -> list[str]:
@@ -324,7 +325,7 @@ def changed_files(listing: bytes, which: str) -> tuple[ChangedFile, ...]:
             _check_entry(word, next(words), which)
         else:
             added, removed, path = word.split("\t", 2)
-            changed.append(ChangedFile(_shown(path), _count(added), _count(removed)))
+            changed.append(ChangedFile(shown(path, 200), _count(added), _count(removed)))
     return tuple(changed)
 
 
@@ -339,18 +340,18 @@ def _check_entry(about: str, path: str, which: str) -> None:
     mode = about.split()[1]
     if not path.isprintable():
         raise PatchError(
-            f"{which} names the file “{_shown(path)}”; names of files are UTF-8 without control characters."
+            f"{which} names the file “{shown(path, 200)}”; names of files are UTF-8 without control characters."
         )
     if len(path) > PATCH_PATH_CHARACTERS or path.count("/") > PATCH_PATH_FOLDERS:
         raise PatchError(
-            f"{which} names the file “{_shown(path)}”; a name may have {PATCH_PATH_CHARACTERS} characters "
+            f"{which} names the file “{shown(path, 200)}”; a name may have {PATCH_PATH_CHARACTERS} characters "
             f"and {PATCH_PATH_FOLDERS} folders at most."
         )
     if not path.startswith(f"{ROOT}/"):
-        raise PatchError(f"{which} changes {_shown(path)}; a patch may change what is below {ROOT}/ and nothing else.")
+        raise PatchError(f"{which} changes {shown(path, 200)}; a patch may change files below {ROOT}/ only.")
     if mode not in _FILE_MODES | {_GONE}:
         kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"something of mode {mode}")
-        raise PatchError(f"{which} makes {_shown(path)} {kind}; a patch may make plain files only.")
+        raise PatchError(f"{which} makes {shown(path, 200)} {kind}; a patch may make plain files only.")
 
 
 def _near(name: str, bench: Bench) -> str:
@@ -361,7 +362,7 @@ def _near(name: str, bench: Bench) -> str:
 
 def _label(patches: Sequence[Patch], number: int) -> str:
     subject = patches[number - 1].subject
-    named = f" “{subject[:80]}”" if subject else ""
+    named = f" “{shown(subject, 80)}”" if subject else ""
     return f"Patch {number} of {len(patches)}{named}" if len(patches) > 1 else f"The patch{named}"
 
 
@@ -390,7 +391,8 @@ def _strip_level(diff: bytes, which: str) -> int:
                 return 0
             if first in _PREFIXES or others[:1] == [ROOT]:
                 return 1
-            raise PatchError(f"{which} names {path[:200]}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them.")
+            named = shown(path, 200)
+            raise PatchError(f"{which} names {named}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them.")
     raise PatchError(f"{which} names no file.")
 
 
@@ -424,11 +426,6 @@ def _taken(lines: Sequence[str], old: int, new: int) -> list[str]:
 
 def _count(number: str) -> int:
     return int(number[:9]) if number.isascii() and number.isdigit() else 0
-
-
-def _shown(path: str) -> str:
-    """An untrusted path, for display."""
-    return "".join(letter if letter.isprintable() else "?" for letter in path)[:200]
 
 
 def _objects(git_dir: Path) -> Path:

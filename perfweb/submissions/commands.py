@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from perfweb.plaintext import shown
 from perfweb.submissions.plans import MATRICES, KnobError, read_knobs
 from perfweb.submissions.services import SubmissionRequest
 
@@ -17,7 +18,6 @@ USUAL_MATRIX = "tcp-quick"
 MOST_COMBINATIONS = 4
 """Max values of knobs together: each is a separate comparison."""
 LONGEST = 1000
-_SHOWN = 60
 
 
 class RequestError(ValueError):
@@ -97,7 +97,7 @@ def parse(words: str) -> Request:
     if verb == Verb.RUN:
         return _run(others)
     if others:
-        raise RequestError(f"“{verb}” takes no more words: remove “{_shown(' '.join(others))}”.")
+        raise RequestError(f"“{verb}” takes no more words: remove “{shown(' '.join(others))}”.")
     return Request(verb)
 
 
@@ -128,7 +128,7 @@ def _run(words: Sequence[str]) -> Request:
         elif not equals:
             tests.append(word.lower())
         elif name in knobs or name in settings:
-            raise RequestError(f"{_shown(name)} is there twice; several values of a knob are written NAME=VALUE,VALUE.")
+            raise RequestError(f"{shown(name)} is there twice; several values of a knob are written NAME=VALUE,VALUE.")
         elif name in SETTINGS:
             settings[name] = _setting(name, value)
         else:
@@ -156,7 +156,7 @@ def _values(name: str, text: str) -> list[str]:
         near = _near(name, list(SETTINGS))
         others = " and ".join(f"{other}=" for other in SETTINGS)
         raise RequestError(
-            f"“{_shown(name)}=” is not known{near}: there are {others}, and knobs, whose names have dots."
+            f"“{shown(name)}=” is not known{near}: there are {others}, and knobs, whose names have dots."
         )
     values = text.split(",")
     for value in values:
@@ -165,7 +165,7 @@ def _values(name: str, text: str) -> list[str]:
         except KnobError as error:
             raise RequestError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
         if values.count(value) > 1:
-            raise RequestError(f"{_shown(name)} has the value {_shown(value)} twice.")
+            raise RequestError(f"{shown(name)} has the value {shown(value)} twice.")
     return values
 
 
@@ -184,9 +184,9 @@ def _matrix(words: Sequence[str]) -> str:
     for known in (name, f"{name}-quick"):
         if known in MATRICES:
             return known
-    shown = [_display_name(known) for known in MATRICES]
-    near = _near(" ".join(words), [*shown, *(known.removesuffix(" quick") for known in shown), *Verb, *FLAGS])
-    raise RequestError(f"There are no tests “{_shown(' '.join(words))}”{near}: there are {', '.join(shown)}.")
+    names = [_display_name(known) for known in MATRICES]
+    near = _near(" ".join(words), [*names, *(known.removesuffix(" quick") for known in names), *Verb, *FLAGS])
+    raise RequestError(f"There are no tests “{shown(' '.join(words))}”{near}: there are {', '.join(names)}.")
 
 
 def _display_name(name: str) -> str:
@@ -194,10 +194,5 @@ def _display_name(name: str) -> str:
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    found = difflib.get_close_matches(word[:_SHOWN], known, n=1)
+    found = difflib.get_close_matches(word[:60], known, n=1)
     return f" (did you mean “{found[0]}”?)" if found else ""
-
-
-def _shown(text: str) -> str:
-    """Untrusted words in a message."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)[:_SHOWN]

@@ -9,6 +9,7 @@ from functools import cache
 import yaml
 
 from perfweb.measuring.planner import estimate, plan_boots
+from perfweb.plaintext import shown
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.linuxknobs import COMMAND_LINE, HOSTS
 from perfweb.runs.planfile import (
@@ -158,10 +159,10 @@ def read_knobs(text: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, value = (part.strip().strip('"') for part in line.partition("="))
         if not equals or TUNABLE.fullmatch(name) is None:
-            raise KnobError(f"“{line[:80]}” is no knob: write lines such as net.isr.dispatch=direct")
+            raise KnobError(f"“{shown(line)}” is no knob: write lines such as net.isr.dispatch=direct")
         if TUNABLE_VALUE.fullmatch(value) is None:
-            raise KnobError(f"“{value[:80]}” is no value of {name[:80]}; allowed: {TUNABLE_VALUE_RULE}")
+            raise KnobError(f"“{shown(value)}” is no value of {shown(name)}; allowed: {TUNABLE_VALUE_RULE}")
         if name in knobs:
-            raise KnobError(f"{name[:80]} is set twice")
+            raise KnobError(f"{shown(name)} is set twice")
         knobs[name] = value
     return knobs

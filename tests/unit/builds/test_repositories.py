@@ -69,15 +69,15 @@ def test_repository_is_only_read(checkout: Checkout, series: bytes) -> None:
 
 
 def test_hooks_and_filters_of_the_repository_do_not_run(checkout: Checkout, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    called = tmp_path / "called"
     hook = checkout.tree / ".git/hooks/post-index-change"
-    hook.write_text(f"#!/bin/sh\ntouch {told}\n", encoding="utf-8")
+    hook.write_text(f"#!/bin/sh\ntouch {called}\n", encoding="utf-8")
     hook.chmod(0o755)
     checkout.put("stack/net/new.c", "int x;\n")
     apply(checkout, checkout.diff())
-    told.unlink(missing_ok=True)  # the test's git runs it, too
+    called.unlink(missing_ok=True)  # the test's git runs it, too
     apply(checkout, new_file("stack/net/other.c"))
-    assert not told.exists()
+    assert not called.exists()
 
 
 def test_work_tree_that_was_added_to_a_repository(checkout: Checkout, tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_file_that_is_not_there(checkout: Checkout) -> None:
 LINK = "new file mode 120000\n--- /dev/null\n+++ b/stack/x\n@@ -0,0 +1 @@\n+/etc/shadow\n\\ No newline at end of file\n"
 HOSTILE = {
     "dots": (new_file("stack/../../etc/x"), "which may not be"),
-    "outside": (new_file("perfweb/x.py"), "changes perfweb/x.py; a patch may change what is below stack/"),
-    "beside": (new_file("stackx/x.py"), "a patch may change what is below stack/"),
+    "outside": (new_file("perfweb/x.py"), "changes perfweb/x.py; a patch may change files below stack/"),
+    "beside": (new_file("stackx/x.py"), "a patch may change files below stack/"),
     "absolute": (b"--- /etc/passwd\n+++ /etc/passwd\n@@ -1 +1 @@\n-a\n+b\n", "names /etc/passwd"),
     "absolute inside": (new_file("/etc/x"), "The patch"),
     "git": (new_file("stack/.git/hooks/post-checkout"), "which may not be"),
@@ -204,7 +204,7 @@ def test_names_of_no_commit(checkout: Checkout, name: str) -> None:
         Repository.at(checkout.tree).commit(name)
 
 
-def test_tree_without_git_says_so(tmp_path: Path) -> None:
+def test_the_error_for_a_tree_without_git_states_it(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="is no git repository"):
         Repository.at(tmp_path)
 

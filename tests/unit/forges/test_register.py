@@ -39,11 +39,11 @@ def test_a_repository_alone(options: dict[str, Any], capsys: pytest.CaptureFixtu
 def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     call_command("register_repository", "demo", **options, allow=["maria-on-gitea=maria", "x=strangers"])
     project = Project.objects.get()
-    told = capsys.readouterr().out
-    assert "/forges/demo/webhook" in told
-    assert str(secrets.token_file(project)) in told
+    output = capsys.readouterr().out
+    assert "/forges/demo/webhook" in output
+    assert str(secrets.token_file(project)) in output
     secret = secrets.webhook_secret(project)
-    assert secret not in told
+    assert secret not in output
     assert secrets.secret_file(project).stat().st_mode & 0o777 == 0o600
     with pytest.raises(secrets.SecretError, match=r"demo\.token has to hold at least 20 characters"):
         secrets.token(project)
@@ -55,9 +55,9 @@ def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: 
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "reason"),
     [
-        ({"url": "ext::sh"}, "cannot be fetched from: give an address with https://"),
+        ({"url": "ext::sh"}, "cannot be fetched: give an address with https://"),
         ({"url": "/nowhere"}, "cannot be fetched"),
         ({"branch": "none"}, "no commit “none”"),
         ({"login": None, "api": None}, "--forge needs --api, --login, too"),
@@ -67,8 +67,8 @@ def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: 
         ({"allow": ["x"]}, "--allow LOGIN=ACCOUNT"),
     ],
 )
-def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_mistakes(options: dict[str, Any], changed: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
         call_command("register_repository", "demo", **{**options, **changed})
 
 

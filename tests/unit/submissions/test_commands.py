@@ -40,12 +40,12 @@ from perfweb.submissions.services import SubmissionRequest
         ("a.b=1,2 unix c.d=x", Request(Verb.RUN, "unix", knobs=("a.b=1\nc.d=x", "a.b=2\nc.d=x"))),
     ],
 )
-def test_what_words_ask_for(words: str, request_: Request) -> None:
+def test_words_of_a_request(words: str, request_: Request) -> None:
     assert parse(words) == request_
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reason"),
     [
         ("run tpc", "There are no tests “tpc” (did you mean “tcp”?): there are tcp quick, udp quick, quick, "),
         ("stauts", "There are no tests “stauts” (did you mean “status”?)"),
@@ -57,14 +57,16 @@ def test_what_words_ask_for(words: str, request_: Request) -> None:
         ("tcp a.b=", "“” is no value of a.b; allowed: "),
         ("tcp a.b=$(id)", "“$(id)” is no value of a.b; allowed: "),
         ("tcp a..b=1", "“a..b=1” is no knob: write lines such as net.isr.dispatch=direct."),
+        ("tcp a.\ud7fc=1", "“a.?=1” is no knob: write lines such as net.isr.dispatch=direct."),
+        ("tcp a.b=\u202e1", "“?1” is no value of a.b; allowed: "),
         ("tcp a.b=1,2 c.d=1,2,3", f"These knobs have more than {MOST_COMBINATIONS} combinations of values"),
         ("x" * (LONGEST + 1), f"A request is at most {LONGEST} characters long."),
     ],
 )
-def test_what_is_said_about_a_mistake(words: str, said: str) -> None:
+def test_errors_in_words(words: str, reason: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse(words)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(reason)
 
 
 def test_where_a_request_stands() -> None:
