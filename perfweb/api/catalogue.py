@@ -17,13 +17,14 @@ from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Text, Window, change, chosen, cut, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
+from perfweb.figures.testbeds import history
 from perfweb.lab.models import Outage, OutageKind, Role, Testbed
 from perfweb.lab.outages import OutageError
-from perfweb.reports.testbeds import Health, health, history
 from perfweb.runs import control
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
 from perfweb.runs.services import RunError
+from perfweb.runs.testbeds import Health, health
 from perfweb.verdicts import names
 from perfweb.verdicts.tags import tag_of_database
 
@@ -215,7 +216,7 @@ class Why(BaseModel):
 
 @change(router, "testbeds/{name}/maintain", Service, Action.MAINTAIN_TESTBED)
 def maintain_testbed(request: HttpRequest, name: Name, wanted: Why) -> Service:
-    """Take a testbed out of service. A run that has it goes on to its end."""
+    """Take a testbed out of service. A run that holds it continues to its end."""
     _find(name)
     try:
         begun = control.maintain(name, wanted.why, actor_of(request))

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable
 
-from perfweb.runs.yamlnodes import Field
+from perfweb.yamlnodes import Field
 from playbooks.module_utils import command_line, linux
 
 HOSTS = ("left", "right")

@@ -14,7 +14,7 @@ import yaml
 from perfweb.inputlimits import PLAN_CHARACTERS, PLAN_DEPTH, PLAN_NODES
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.linuxknobs import BOOT_KNOBS, COMMAND_LINE, read_knob
-from perfweb.runs.yamlnodes import Field, PlanError, Record
+from perfweb.yamlnodes import Field, PlanError, Record
 from playbooks.module_utils import command_line
 from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS, Limits
 

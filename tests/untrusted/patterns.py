@@ -15,7 +15,7 @@ FOLDERS = ("perfweb", "runners", "playbooks")
 _ANCHORED = {"match", "fullmatch"}
 _METHODS = {*_ANCHORED, "search", "findall", "finditer", "split", "sub", "subn"}
 _PASSED_TO = "matching"
-"""The method of perfweb.runs.yamlnodes.Field that calls fullmatch() of the pattern that it gets."""
+"""The method of perfweb.yamlnodes.Field that calls fullmatch() of the pattern that it gets."""
 
 
 @dataclass(frozen=True)

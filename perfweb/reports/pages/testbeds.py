@@ -10,11 +10,12 @@ from django.views.decorators.http import require_safe
 
 from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.plots import runs_figure
+from perfweb.figures.testbeds import history
 from perfweb.lab.models import Testbed
 from perfweb.reports.calibrations import BUDGETS, calibrated, noise_over_runs, trust
-from perfweb.reports.testbeds import health, history
 from perfweb.runs import queue
 from perfweb.runs.models import Run
+from perfweb.runs.testbeds import health
 from perfweb.verdicts.environment import host_table
 from perfweb.verdicts.results import NOISY_PERCENT
 from perfweb.verdicts.run_verdicts import verdicts

@@ -15,7 +15,7 @@ from perfctl.commands import parser
 
 from perfweb.api.v1 import document
 from perfweb.runs.planfile import MOST_VARIANTS, SOURCE_RULE, TARGETS, read_plan
-from perfweb.runs.yamlnodes import Record
+from perfweb.yamlnodes import Record
 from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS
 from tests.tutorials import blocks, here_documents
 
