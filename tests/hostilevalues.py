@@ -43,7 +43,7 @@ def valid(runs: str, builds: str) -> dict[str, Values]:
         },
         "host_health": {
             "root": runs, "builds": builds, "group": "dut", "links": ["data0"], "namespace": f"{runs}/dut.net",
-            "least_free_mb": 500,
+            "min_free_mb": 500,
         },
         "host_state": {
             "state": "recorded", "links": ["data0"], "namespace": f"{runs}/dut.net", "record": f"{runs}/dut.before",

@@ -41,7 +41,7 @@ options:
     description: A file that is the stack's network namespace while a stack has the links.
     type: path
     required: true
-  least_free_mb:
+  min_free_mb:
     description: Megabytes that must be free for runs and for builds.
     type: int
     required: true
@@ -80,12 +80,12 @@ def main() -> None:
             "group": {"type": "str", "required": True},
             "links": {"type": "list", "elements": "str", "required": True},
             "namespace": {"type": "path", "required": True},
-            "least_free_mb": {"type": "int", "required": True},
+            "min_free_mb": {"type": "int", "required": True},
         },
         supports_check_mode=True,
     )
     params: dict[str, Any] = checked(module, "host_health")
-    root, namespace, required = Path(params["root"]), Path(params["namespace"]), params["least_free_mb"]
+    root, namespace, required = Path(params["root"]), Path(params["namespace"]), params["min_free_mb"]
     free = {str(place): free_megabytes(place) for place in (root, Path(params["builds"]))}
     scarce = {place: found for place, found in free.items() if found < required}
     problems = [f"{found} MB are free for {place}, {required} are needed" for place, found in scarce.items()]

@@ -251,7 +251,7 @@ MODULES: dict[str, dict[str, Grammar]] = {
     },
     "host_health": {
         "root": same("lab_root"), "builds": same("builds_root"), "group": NAME, "links": LINKS,
-        "namespace": kept("net"), "least_free_mb": integer(0, 2**40),
+        "namespace": kept("net"), "min_free_mb": integer(0, 2**40),
     },
     "host_state": {
         "state": choice("recorded", "proven"), "links": LINKS, "namespace": kept("net"), "record": kept("before"),

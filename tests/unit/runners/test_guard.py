@@ -71,7 +71,7 @@ def parameters_of(module: Path) -> set[str]:
         ("linux_knobs", {"links": ["data1"], "machine": "/run/machine", "memory": f"{RUNS}/dut.knobs"}),
     ],
 )  # fmt: skip
-def test_what_the_playbooks_ask_for_is_allowed(module: str, values: dict[str, Any]) -> None:
+def test_requests_of_the_playbooks_are_allowed(module: str, values: dict[str, Any]) -> None:
     judge(Call(module, values, {}), POLICY)
 
 
@@ -131,7 +131,7 @@ def test_what_the_playbooks_ask_for_is_allowed(module: str, values: dict[str, An
         ("daemon", "files", [{"loader.conf": "a\0b"}, {"loader.conf": ["x"]}, {"loader.conf": "x", "y": ""}]),
         ("build", "options", [["--prefix=/x"], ["-Dx=a b"], ["x"], "-Dx=1", ["-Dx=../y/z"]]),
         ("build", "sources", ["no base64!", "QUJD\n", b"QUJD", 1]),
-        ("host_health", "least_free_mb", [True, 1.0, float("nan"), "1e9", 10**30]),
+        ("host_health", "min_free_mb", [True, 1.0, float("nan"), "1e9", 10**30]),
         ("host_environment", "addressed", [1, 0, "true", "no", None]),
         ("host_environment", "tunnels", [["sit"], "gif", [{"gif": 1}]]),
         ("data_path", "owner", ["root", 0, None, ["stack"]]),
