@@ -5,7 +5,7 @@ Celery's own schedulers compute the next call from the time of day.  After a ste
 an hour, and the persistent one ends when it cannot write its file.
 
 Celery's signal handler raises an exception to end beat. In the middle of a call redis-py replaces that exception by
-another one, and beat goes on.
+another one, and beat continues.
 """
 
 import contextlib

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Makes the graphs of a page interactive with Plotly once they come into view: values under the pointer, zoom, export.
-// Figures come without colours; these are taken from the style sheet, so that graphs follow the browser's light or dark
-// scheme like everything else. Without this script the pictures in the page and the tables say the same.
+// Figures have no colours; the style sheet has them, so that graphs follow the browser's light or dark scheme. Without
+// this script, pictures and tables of the page show the same.
 "use strict";
 
 (() => {
-  // Where a finger scrolls the page, a drag does not zoom, and no buttons cover the graph.
+  // On a touch screen a drag scrolls the page and does not zoom, and no buttons cover the graph.
   const pointed = matchMedia("(hover: hover)").matches;
   const config = {
     displayModeBar: pointed ? "hover" : false,
@@ -27,7 +27,7 @@
     return !box || box.checked;
   }
 
-  // Plotly removes the lines that its own labels inside a plot would cross, and the numbers below these.
+  // Plotly removes grid lines and numbers that would be below its labels inside a plot.
   function labelsInside(axis) {
     if (!axis?.ticklabelposition) return [];
     const place = { x: 0, xref: "paper", xanchor: "left", yanchor: "bottom", yshift: 2 };
@@ -86,11 +86,11 @@
   }
 
   async function zoom(element, event) {
-    // A figure that was thinned on the server is fetched anew for the part that is looked at.
+    // The server thins large figures, so the visible part is fetched again after a zoom.
     const by = drawn.get(element).layout.meta?.zoom;
     const [from, to] = [event["xaxis.range[0]"], event["xaxis.range[1]"]];
     if (!by || (from === undefined && !event["xaxis.autorange"])) return;
-    // On an axis of times the bounds are texts, on one of runs they are numbers between two runs.
+    // Bounds of a time axis are texts; those of an axis of runs are numbers between two runs.
     const bounds = by === "run" ? { from: Math.floor(from), to: Math.ceil(to) } : { from, to };
     const figures = await figuresOf(from === undefined ? { by } : { by, ...bounds });
     if (!figures[element.dataset.graph]) return;
@@ -107,7 +107,7 @@
   }
 
   async function save(address, name) {
-    // The picture of the server, twice as fine: nothing leaves the site, and a browser without a network can do it.
+    // The picture of the server at twice its resolution. It needs no request, so it works offline.
     const picture = new Image();
     picture.src = address;
     await picture.decode();
@@ -128,7 +128,7 @@
     picture.after(" ", button);
   }
 
-  // Plotly is a megabyte and takes a moment to begin: the page with the pictures of the server is shown before that.
+  // Plotly has a megabyte and starts slowly, so the page is shown first, with the pictures of the server.
   function painted() {
     return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Follows the events of a run that is not over (perfweb/runs/progress.py lists them): moves the bar, says what is being
-// done, lists what has been measured, and loads the page anew at the end. A page that is opened late gets all
-// events from the first; after a broken connection the browser's EventSource goes on where it stopped.
+// Follows the events of a run in progress (perfweb/runs/progress.py lists them): moves the bar, shows the current
+// activity, lists results, and reloads the page at the end. A page that is opened late gets all events from the first;
+// after a broken connection the browser's EventSource continues where it stopped.
 "use strict";
 
 (() => {
   const LONGEST_LIST = 8;
-  const MOST_STREAMS = 4; // of the six connections that a browser opens to a server, two are left for everything else
+  const MOST_STREAMS = 4; // leaves two of a browser's six connections to a server for other requests
   const REFUSED_MS = 5000;
-  const IDLE = ["queued", "paused"]; // a run that waits has no bar, which would move
+  const IDLE = ["queued", "paused"]; // states without a bar, because a bar without a value is animated
   const format = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
-  // Narrow blanks between thousands, as everywhere else on the pages.
+  // Narrow spaces between thousands, as on all pages.
   function number(value) {
     return format.format(value).replaceAll(",", "\u202f");
   }
@@ -30,7 +30,7 @@
     const bar = box.querySelector("progress");
     const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
 
-    function tell(words) {
+    function listItem(words) {
       const item = document.createElement("li");
       item.textContent = words;
       list.prepend(item);
@@ -51,10 +51,10 @@
       },
       measurement(event) {
         const result = event.state === "ok" ? quantity(event.mean, event.unit) : `${event.state}: ${event.reason}`;
-        tell(`${event.test} on ${event.variant}: ${result}`);
+        listItem(`${event.test} on ${event.variant}: ${result}`);
       },
       decided(event) {
-        tell(`${event.topology}, ${event.server}: decided after ${event.boots} of ${event.planned} boots of each variant`);
+        listItem(`${event.topology}, ${event.server}: decided after ${event.boots} of ${event.planned} boots of each variant`);
       },
       eta(event) {
         bar.value = event.fraction;
@@ -69,8 +69,8 @@
     let events;
     let last = "";
 
-    // A browser comes again by itself when a stream breaks off, but not when it was refused, as with 503. Then the page
-    // polls: each answer ends at once, and says when to come again.
+    // A browser reconnects by itself after a broken stream, but not after a refusal such as 503. Then the page polls:
+    // each response ends at once and has the time until the next request.
     function connect(address) {
       events = new EventSource(address);
       for (const [name, handle] of Object.entries(handlers)) {

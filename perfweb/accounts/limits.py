@@ -2,7 +2,7 @@
 """Rate limits: counters in Redis that start again after their period.
 
 Without Redis nothing can be counted, and then no password is checked and nothing is changed. Otherwise an attacker
-could switch the limits off by overloading Redis. Reading goes on.
+could switch the limits off by overloading Redis. Reading continues.
 
 Password attempts are counted before the password is checked, so that parallel attempts cannot exceed the limit. A right
 password takes its count back. No user can lock another one out: the limits that refuse belong to the client's network.

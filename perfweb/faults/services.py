@@ -38,7 +38,7 @@ class Task:
 
 
 def for_each(task: Task, items: Iterable[T], step: Callable[[T], object], name: Callable[[T], str] = str) -> list[str]:
-    """Call `step` with each item; an exception becomes a fault of this item, and the loop goes on.
+    """Call `step` with each item; an exception becomes a fault of this item, and the loop continues.
 
     Return the names of the failed items, for a command that ends with an error then.
 

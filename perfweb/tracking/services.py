@@ -86,7 +86,7 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
 def pause(actor: Actor, name: str, *, active: bool) -> TrackedBranch:
     """Pause or resume the measurements of a branch. Raises TrackingError."""
     branch = find(name)
-    with audit.action(actor, Action.TRACK, f"branch {branch.name}", "goes on" if active else "paused"):
+    with audit.action(actor, Action.TRACK, f"branch {branch.name}", "resumed" if active else "paused"):
         branch.active = active
         branch.save(update_fields=["active"])
     return branch

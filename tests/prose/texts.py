@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The prose of a file, with the line that each text begins in.
 
-C and Python have comments, docstrings and messages, shell and YAML have comments and names of tasks, Markdown and
-templates have paragraphs.
+C, JavaScript, CSS and Python have comments, docstrings and messages, shell and YAML have comments and names of tasks,
+Markdown and templates have paragraphs.
 """
 
 from __future__ import annotations
@@ -134,8 +134,15 @@ def _strings(node: ast.AST) -> Iterator[Text]:
             yield from _strings(child)
 
 
-_REQUIRED_NAMES = {"tell"}
-"""Names that Python requires: `tell` is a method of its files."""
+_REQUIRED_METHODS = {"tell"}
+"""Methods that Python requires of files (`io.IOBase`)."""
+
+
+def _is_required(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef(name=name, args=ast.arguments(args=[ast.arg(arg="self"), *_])):
+            return name in _REQUIRED_METHODS
+    return False
 
 
 def _names(tree: ast.AST) -> Iterator[Text]:
@@ -149,7 +156,7 @@ def _names(tree: ast.AST) -> Iterator[Text]:
                 | ast.FunctionDef(name=name)
                 | ast.AsyncFunctionDef(name=name)
                 | ast.ClassDef(name=name)
-            ) if name not in _REQUIRED_NAMES:
+            ) if not _is_required(node):
                 yield Text(node.lineno, "name", name.strip("_").replace("_", " "))
 
 
@@ -184,8 +191,9 @@ def _comment_blocks(source: str) -> Iterator[tuple[int, str]]:
 
 KINDS = frozenset({"comment", "docstring", "label", "message", "name", "paragraph", "cell"})
 READERS = {
-    ".c": c_texts, ".h": c_texts, ".md": markdown_texts, ".html": template_texts, ".py": python_texts,
-    ".sh": shell_texts, ".yml": shell_texts,
+    ".c": c_texts, ".h": c_texts, ".css": c_texts, ".js": c_texts,
+    ".md": markdown_texts, ".html": template_texts, ".py": python_texts,
+    ".sh": shell_texts, ".yaml": shell_texts, ".yml": shell_texts,
 }  # fmt: skip
 """The reader of a file's prose, by its suffix."""
 

@@ -54,6 +54,9 @@ raise ValueError("the plan " "says nothing")
 told = 1
 def run(who, least_told):
     self.asked_by = lambda strangers: told.said(said=who)
+def tell(): pass
+class File:
+    def tell(self): pass
 """
 
 SHELL = """\
@@ -115,6 +118,7 @@ def test_comments_docstrings_messages_and_names_of_python(tmp_path: Path) -> Non
         (7, "asked"),
         (7, "asked by"),
         (7, "strangers"),
+        (8, "tell"),
     ]
 
 
@@ -131,6 +135,9 @@ def test_comments_help_and_tasks_of_scripts_and_playbooks(tmp_path: Path) -> Non
     [
         ("templates/a.html", "<p>Nobody is told of it.</p>\n"),
         ("docs/howto/a.md", "# Title\n\nThe run is told so.\n"),
+        ("perfweb/a.yaml", "# The run is told so.\n"),
+        ("static/a.js", "// The page is told so.\n"),
+        ("static/a.css", "/* The page is told so. */\n"),
         ("perfweb/a.py", 'parser.add_argument("--mail", help="address that is told of alerts")\n'),
     ],
 )

@@ -62,7 +62,7 @@ def test_an_import_of_many_runs_leaves_room_for_what_was_measured(client: Client
     assert f'href="/runs/{run.pk}/"' in html
 
 
-def test_home_without_activity_says_so(client: Client, run: Run) -> None:
+def test_home_without_activity_states_it(client: Client, run: Run) -> None:
     text = text_of(page(client, "/"))
     assert "No run is executing." in text
     assert "The queue is empty." in text
@@ -118,7 +118,7 @@ def test_a_testbed_shows_its_holder_its_failures_and_its_noise(client: Client, r
     assert "6.1.0-28-amd64" in text
 
 
-def test_a_testbed_that_could_not_be_restored_says_why_and_how_to_free_it(client: Client) -> None:
+def test_a_testbed_that_could_not_be_restored_shows_the_reason_and_how_to_release_it(client: Client) -> None:
     problem = "the lab could not be restored: demo-dut: unreachable"
     expires = timezone.now() + timedelta(minutes=1)
     lease = Lease.objects.create(testbed=create_testbed(), holder="run 12", expires=expires, problem=problem)
@@ -131,7 +131,7 @@ def test_a_testbed_that_could_not_be_restored_says_why_and_how_to_free_it(client
     assert problem not in text_of(page(client, "/testbeds/demo/"))
 
 
-def test_a_testbed_out_of_service_says_who_said_so_and_why(client: Client) -> None:
+def test_a_testbed_out_of_service_shows_user_and_reason(client: Client) -> None:
     testbed = create_testbed()
     begin(testbed, OutageKind.MAINTENANCE, "new cables", "ann")
     checked(testbed, "run 3", {"demo-dut": {"free_mb": {"/var": 900}, "load": 0.1}}, [])
@@ -140,7 +140,7 @@ def test_a_testbed_out_of_service_says_who_said_so_and_why(client: Client) -> No
     assert "when demo is back" in text_of(page(client, "/"))
     text = text_of(page(client, "/testbeds/demo/"))
     assert re.search(r"⚠ In maintenance since \S+ \S+.*, by ann: new cables", text)
-    assert "for run 3: fit; demo-dut with 900 MB free for /var." in text
+    assert "for run 3: fit; demo-dut with 900 MB free in /var." in text
     end(testbed, "ann")
     checked(testbed, "run 4", {}, ["demo-dut: there is no data link data0"])
     text = text_of(page(client, "/testbeds/demo/"))
@@ -161,24 +161,24 @@ def test_a_testbed_shows_how_noise_and_baseline_went(client: Client) -> None:
     assert "Not calibrated yet. manage.py calibrate demo" in text_of(html)
 
 
-def test_a_testbed_tells_its_calibration(client: Client) -> None:
+def test_the_page_of_a_testbed_has_its_calibration(client: Client) -> None:
     run = create_calibrated()
-    told = text_of(page(client, "/testbeds/demo/"))
-    assert re.search(r"tcp\.rr/host-host/ipv4 ±\d\.\d+ % \S ±0\.\d+ % \d+ % of 64 ", told)
-    assert f"run {run.pk} , 16 boots" in told
-    assert "64 comparisons" in told
-    assert re.search(r"all samples, Welch \d\d % 0\.\d\d", told)
+    text = text_of(page(client, "/testbeds/demo/"))
+    assert re.search(r"tcp\.rr/host-host/ipv4 ±\d\.\d+ % \S ±0\.\d+ % \d+ % of 64 ", text)
+    assert f"run {run.pk} , 16 boots" in text
+    assert "64 comparisons" in text
+    assert re.search(r"all samples, Welch \d\d % 0\.\d\d", text)
     figures = json.loads(page(client, "/testbeds/demo/?graphs=json"))
     assert len(figures["scatter"]["data"]) == 1
 
 
-def test_a_run_tells_how_often_its_verdicts_are_false_alarms(client: Client) -> None:
+def test_a_run_shows_the_false_positive_rate_of_its_verdicts(client: Client) -> None:
     run = create_run(tests=["tcp.rr/host-host/ipv4"])
     address = f"/runs/{run.pk}/"
-    told = client.get(address)
-    assert "These tests are not calibrated" in text_of(told.content.decode())
+    answer = client.get(address)
+    assert "These tests are not calibrated" in text_of(answer.content.decode())
     calibrated = create_calibrated()
-    anew = client.get(address, headers={"If-None-Match": told.headers["ETag"]})
+    anew = client.get(address, headers={"If-None-Match": answer.headers["ETag"]})
     assert anew.status_code == 200
     assert re.search(rf"A/A runs: \d+ % of 64 comparisons .* in run {calibrated.pk}", text_of(anew.content.decode()))
 

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         try:
             if options["pause"] or options["resume"]:
                 branch = services.pause(on_server(), options["name"], active=options["resume"])
-                self.stdout.write(f"{branch}: {'goes on' if branch.active else 'paused'}")
+                self.stdout.write(f"{branch}: {'resumed' if branch.active else 'paused'}")
                 return
             branch = services.track(on_server(), _wanted(options))
         except PROBLEMS as error:
