@@ -122,9 +122,11 @@ def _commit(tree: Path, number: int, subject: str) -> str:
 
 def _git(tree: Path, *words: str, date: datetime | None = None) -> str:
     who = {"NAME": "Perfweb developers", "EMAIL": "dev@perfweb.invalid", **({"DATE": date.isoformat()} if date else {})}
-    told = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
+    identity = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
     command = ["git", "-c", "commit.gpgsign=false", *words]
-    return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True, env=os.environ | told).stdout
+    return subprocess.run(
+        command, cwd=tree, check=True, capture_output=True, text=True, env=os.environ | identity
+    ).stdout
 
 
 def start(tree: Path, name: str, first: str, every: int) -> TrackedBranch:
@@ -146,13 +148,13 @@ def wait(branch: TrackedBranch) -> None:
     from perfweb.tracking.models import AlertStep
     from perfweb.tracking.scheduler import is_working
 
-    busy, told = timezone.now(), 0
+    busy, seen = timezone.now(), 0
     while timezone.now() - busy < QUIET:
         time.sleep(5)
         if is_working(branch):
             busy = timezone.now()
-        for step in AlertStep.objects.filter(alert__branch=branch, pk__gt=told).order_by("pk"):
-            told, busy = step.pk, timezone.now()
+        for step in AlertStep.objects.filter(alert__branch=branch, pk__gt=seen).order_by("pk"):
+            seen, busy = step.pk, timezone.now()
             print(f"{step.at:%H:%M:%S} {step.alert}: {step.get_to_state_display() or step.text}", flush=True)
 
 
@@ -168,8 +170,8 @@ def report(branch: TrackedBranch, made: dict[int, str]) -> bool:
     print("\n| planted | commit | alert | what moved, measured in turn | probability |\n|---|---|---|---|---|")
     for sha, one in planted.items():
         alert = next((alert for alert in alerts if alert.culprit and alert.culprit.sha == sha), None)
-        told = f"{alert.number} | {moved(alert)} | {alert.probability:.3f}" if alert else "**not found** | |"
-        print(f"| {one.subject} | {one.number} | {told} |")
+        cells = f"{alert.number} | {moved(alert)} | {alert.probability:.3f}" if alert else "**not found** | |"
+        print(f"| {one.subject} | {one.number} | {cells} |")
     false = [alert for alert in alerts if not alert.culprit or alert.culprit.sha not in planted]
     for alert in false:
         print(f"false or unfinished: alert {alert.number} at {alert.culprit or alert.until}: {alert.conclusion}")

@@ -75,8 +75,8 @@ class SimulatedStack:
 
     def _rate(self, seed: int) -> float:
         argv = [str(self.build / "simstack"), "--json", "--workload", "tcp", "--cpus", "1", "--ms", "10"]
-        told = subprocess.run([*argv, "--seed", str(seed)], check=True, capture_output=True, text=True).stdout
-        return float(json.loads(told)["runs"][0]["rate"])
+        output = subprocess.run([*argv, "--seed", str(seed)], check=True, capture_output=True, text=True).stdout
+        return float(json.loads(output)["runs"][0]["rate"])
 
 
 def shifts(before: Sequence[float], after: Sequence[float]) -> list[float]:

@@ -72,10 +72,10 @@ def spans(number: int) -> tuple[Span, list[Span]]:
     run = Run.objects.get(number=number)
     boots = []
     for boot in Boot.objects.filter(run=run).order_by("position"):
-        told = [(measurement.seconds, len(measurement.gauges)) for measurement in boot.measurements.all()]
+        measured = [(measurement.seconds, len(measurement.gauges)) for measurement in boot.measurements.all()]
         assert boot.ended is not None
         seconds = (boot.ended - boot.started).total_seconds()
-        boots.append(Span(seconds, sum(tools for tools, _ in told), sum(samples for _, samples in told)))
+        boots.append(Span(seconds, sum(tools for tools, _ in measured), sum(samples for _, samples in measured)))
     assert run.started is not None
     assert run.ended is not None
     whole = (run.ended - run.started).total_seconds()
@@ -113,7 +113,7 @@ def processor(worker: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def tell_times(number: int, busy: float) -> None:
+def print_times(number: int, busy: float) -> None:
     """Print the time of a run's boots besides the samples, and their CPU time."""
     run, boots = spans(number)
     print(f"run {number}: {len(boots)} boots, {run.samples} samples in {run.seconds:.1f} s")
@@ -123,7 +123,7 @@ def tell_times(number: int, busy: float) -> None:
     print(f"  processor time of the worker     {busy / run.samples:.2f} s for each sample")
 
 
-def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
+def print_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
     """Print the worker's memory before that many runs, and ten times during them."""
     before = memory(worker)
     for done in range(1, runs + 1):
@@ -132,7 +132,7 @@ def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
             print(f"  after {done} more runs: {memory(worker):.1f} MiB, which was {before:.1f} MiB", flush=True)
 
 
-def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
+def print_false_positives(target: str, minutes: float, testbed: str) -> None:
     """Print how often each rule reports a difference between equal variants, in a run of that many minutes."""
     from perfweb.reports.calibrations import trust
     from perfweb.runs.calibration import TESTS, calibrate, plan_text
@@ -144,11 +144,11 @@ def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
     rows = list(Calibration.objects.filter(run=number))
     for row in rows:
         print(f"A/A of {row.test}: boots ±{row.boot_deviation:.2f} %, samples ±{row.sample_deviation:.2f} %")
-        for rule, said in ((rule, row.alarms[rule]) for rule in RULES):
-            print(f"  {rule:42}{said['share']:6.1%} of {row.comparisons}, intervals ±{said['width']:.2f} %")
-    if told := trust(rows):
-        print(f"of all {told.comparisons} comparisons, of which {told.disjoint} have no boot in common:")
-        for counted in told.rules:
+        for rule, alarm in ((rule, row.alarms[rule]) for rule in RULES):
+            print(f"  {rule:42}{alarm['share']:6.1%} of {row.comparisons}, intervals ±{alarm['width']:.2f} %")
+    if overall := trust(rows):
+        print(f"of all {overall.comparisons} comparisons, of which {overall.disjoint} have no boot in common:")
+        for counted in overall.rules:
             print(f"  {counted.rule:42}{counted.share:6.1%}" + (", the rule of verdicts" if counted.decides else ""))
 
 
@@ -169,12 +169,12 @@ def main() -> None:
     about = {"target": options.target, "boots": options.boots, "samples": options.boots * options.samples}
     begun = processor(options.worker)
     number = measured(PLAN.format(**about), options.testbed)
-    tell_times(number, processor(options.worker) - begun)
+    print_times(number, processor(options.worker) - begun)
     print("the worker with its children")
     tiny = TINY.format(**{**about, "boots": 1, "samples": 1})
-    tell_memory(options.worker, tiny, options.testbed, options.runs)
+    print_memory(options.worker, tiny, options.testbed, options.runs)
     if options.aa:
-        tell_false_alarms(options.target, options.aa, options.testbed)
+        print_false_positives(options.target, options.aa, options.testbed)
 
 
 if __name__ == "__main__":

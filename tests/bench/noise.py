@@ -178,10 +178,10 @@ def main() -> None:
                 name = f"noise-{begun}-{noise:g}-{number}".replace(".", "_")
                 follow(name, Path(tree), noise, number, score)
             print(f"branch {number + 1} of {options.branches}: {score.row(noise)}", flush=True)
-    told = table(scores, options.branches)
-    print(told)
+    text = table(scores, options.branches)
+    print(text)
     if options.write:
-        replace_between(DOCUMENT, BEGIN, END, told)
+        replace_between(DOCUMENT, BEGIN, END, text)
 
 
 if __name__ == "__main__":

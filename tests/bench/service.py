@@ -143,17 +143,17 @@ class Site:
 
     def times(self, address: str, requests: int) -> list[float]:
         """Send that many requests in a row; return the seconds of each response."""
-        asked = http.client.HTTPConnection(self.host, timeout=120)
+        client = http.client.HTTPConnection(self.host, timeout=120)
         taken = []
         for _ in range(requests):
             began = time.perf_counter()
-            asked.request("GET", address)
-            answer = asked.getresponse()
+            client.request("GET", address)
+            answer = client.getresponse()
             answer.read()
             taken.append(time.perf_counter() - began)
             if answer.status != 200:
                 raise SystemExit(f"bench: {address} answered {answer.status}")
-        asked.close()
+        client.close()
         return taken
 
     def times_of_many(self, address: str, requests: int) -> list[float]:
@@ -195,11 +195,11 @@ def measure(site: Site, page: Page, answer: Answer, requests: int, web_pid: int)
     cells = "".join(f"{number:9.1f}" for number in numbers)
     targets = [(f"p95 < {page.target:.0f} ms", numbers[1] < page.target)]
     targets += [(f"text < {TEXT_TARGET / 1000:.0f} kB", sizes[1] < TEXT_TARGET)] * page.is_page
-    told = "; ".join(_told(*target) for target in targets)
-    return f"{page.name:26}{cells}{len(answer.queries):8}  {told}", [met for _, met in targets]
+    judged = "; ".join(_judged(*target) for target in targets)
+    return f"{page.name:26}{cells}{len(answer.queries):8}  {judged}", [met for _, met in targets]
 
 
-def _told(target: str, met: bool) -> str:
+def _judged(target: str, met: bool) -> str:
     return f"{target}: {'met' if met else 'MISSED'}"
 
 
@@ -277,7 +277,7 @@ def ingest() -> bool:
             transaction.set_rollback(True)
     rate = statistics.median(rates)
     met = rate >= INGEST_TARGET
-    print(f"ingest: {rate:.0f} samples/s  {_told(f'at least {INGEST_TARGET}', met)}", flush=True)
+    print(f"ingest: {rate:.0f} samples/s  {_judged(f'at least {INGEST_TARGET}', met)}", flush=True)
     return met
 
 
@@ -291,8 +291,8 @@ def paints(site: str, wanted: Sequence[Page]) -> list[bool]:
         for page in wanted:
             times = [_first_paint(browser, site.rstrip("/") + page.address) for _ in range(PAINTS)]
             results.append(statistics.median(times) < PAINT_TARGET)
-            told = _told(f"< {PAINT_TARGET:.0f} ms", results[-1])
-            print(f"first contentful paint of {page.name:24}{statistics.median(times):9.0f} ms  {told}", flush=True)
+            judged = _judged(f"< {PAINT_TARGET:.0f} ms", results[-1])
+            print(f"first contentful paint of {page.name:24}{statistics.median(times):9.0f} ms  {judged}", flush=True)
         browser.close()
     return results
 
@@ -369,7 +369,7 @@ def _tables(wanted: Sequence[Page], options: argparse.Namespace) -> list[bool]:
             targets += met
             print(line, flush=True)
     print("targets: p95 with one client, and kB without plots; with 20 clients the median should be near 20 times CPU")
-    bad = f"{len(plans.bad)} read a large table from end to end  {_told('none', not plans.bad)}"
+    bad = f"{len(plans.bad)} read a large table from end to end  {_judged('none', not plans.bad)}"
     print(f"plans of {plans.count} queries: {options.plans}; {bad}")
     for plan in plans.bad:
         print(plan)

@@ -126,7 +126,7 @@ def test_an_artefact_runs_no_script(watched_page: Page, live_server: LiveServer,
     assert watched_page.evaluate("document.contentType") == "text/plain"
 
 
-def test_a_run_that_is_not_over_says_so(browser: Browser, live_server: LiveServer) -> None:
+def test_the_page_of_a_run_that_has_not_ended_states_it(browser: Browser, live_server: LiveServer) -> None:
     queued = create_queued_run()
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()

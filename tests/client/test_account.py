@@ -64,8 +64,8 @@ def test_a_maintainer_takes_a_testbed_out_and_sees_the_queue(
     assert run_command([*site, "maintain", "demo", "again"]) == 2
     assert "new cables already" in capsys.readouterr().err
     assert run_command([*site, "queue", "--testbed", "demo"]) == 0
-    told = capsys.readouterr().out.splitlines()[-1].split()
-    assert (told[0], told[-1]) == (str(run.pk), "unknown")
+    output = capsys.readouterr().out.splitlines()[-1].split()
+    assert (output[0], output[-1]) == (str(run.pk), "unknown")
     assert run_command([*site, "back", "demo"]) == 0
     assert capsys.readouterr().out == "testbed demo is back in service: maintenance\n"
 
@@ -146,21 +146,21 @@ def test_alerts_are_read_and_judged(
     site = ["--server", asgi_server]
     monkeypatch.setenv("PERFCTL_TOKEN", secret_of(Role.SUBMITTER))
     assert run_command([*site, "alerts", "--state", "confirmed"]) == 0
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert told.split()[:3] == [str(made.number), "confirmed", "head"]
-    assert "after 1111111111, with 2222222222 or before" in told
-    assert "tcp.rr on direct -6.90 % (-9.10 to -4.70)" in told
+    output = capsys.readouterr().out.splitlines()[-1]
+    assert output.split()[:3] == [str(made.number), "confirmed", "head"]
+    assert "after 1111111111, with 2222222222 or before" in output
+    assert "tcp.rr on direct -6.90 % (-9.10 to -4.70)" in output
     assert (
         run_command(
             [*site, "update-alert", str(made.number), "a cache", "--state", "acknowledged", "--owner", "submitter"]
         )
         == 0
     )
-    told = capsys.readouterr().out
-    assert "is acknowledged" in told
-    assert "owner: submitter" in told
-    assert "acknowledged: a cache" in told
-    assert told.endswith(f"/alerts/{made.number}/\n")
+    output = capsys.readouterr().out
+    assert "is acknowledged" in output
+    assert "owner: submitter" in output
+    assert "acknowledged: a cache" in output
+    assert output.endswith(f"/alerts/{made.number}/\n")
     assert run_command([*site, "say", str(made.number)]) == 2
     assert "Nothing to save" in capsys.readouterr().err
     assert run_command([*site, "alert", "999"]) == 2

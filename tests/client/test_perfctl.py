@@ -53,9 +53,9 @@ def test_runs_series_and_testbeds_are_reported(perfctl: Perfctl) -> None:
     assert "direct: 1 faster" in lines[-1]
     assert len(json.loads(perfctl(0, "runs", "--json", "--test", DEMO_TESTS[1]).stdout)) == 1
     assert len(json.loads(perfctl(0, "runs", "--json", "--limit", 2).stdout)) == 2
-    told = perfctl(0, "run", failed.pk).stdout
-    assert "22 ok, 2 failed" in told or "2 failed, 22 ok" in told
-    assert "net.isr.dispatch=direct" in told
+    output = perfctl(0, "run", failed.pk).stdout
+    assert "22 ok, 2 failed" in output or "2 failed, 22 ok" in output
+    assert "net.isr.dispatch=direct" in output
     assert json.loads(perfctl(0, "run", failed.pk, "--json").stdout)["number"] == failed.pk
     series = perfctl(0, "series", TEST).stdout
     assert "v0.1-1-g0000001" in series
@@ -65,7 +65,7 @@ def test_runs_series_and_testbeds_are_reported(perfctl: Perfctl) -> None:
     assert "free" in perfctl(0, "testbeds").stdout
 
 
-def test_the_status_says_the_verdict(perfctl: Perfctl) -> None:
+def test_the_exit_status_is_the_verdict(perfctl: Perfctl) -> None:
     faster, slower = create_run(tests=[TEST]), create_run(tests=[TEST], gain=0.9)
     unclear = create_run(tests=[TEST], gain=1.01, noise=0.2)
     text = perfctl(0, "compare", faster.pk).stdout
@@ -108,10 +108,10 @@ def test_a_run_is_followed_to_its_end(perfctl: Perfctl) -> None:
     progress.publish(run.pk, "eta", seconds=30, fraction=0.5)
     ending = threading.Timer(1.0, lambda: states.finish(run.pk))
     ending.start()
-    told = perfctl(1, "watch", run.pk)
+    watched = perfctl(1, "watch", run.pk)
     ending.join()
-    assert told.stdout.startswith("50 %, about 30 s left\ndone\n")
-    assert "1 slower" in told.stdout
+    assert watched.stdout.startswith("50 %, about 30 s left\ndone\n")
+    assert "1 slower" in watched.stdout
     lines = [json.loads(line) for line in perfctl(1, "watch", run.pk, "--json").stdout.splitlines()]
     assert [line["event"] for line in lines] == ["eta", "state", "over", "comparisons"]
     failed = create_queued_run(state=RunState.RESTORING)

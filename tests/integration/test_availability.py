@@ -50,7 +50,7 @@ def statuses(replies: list[Reply]) -> set[int]:
     return set(Counter(reply.status for reply in replies))
 
 
-def assert_says_when_to_come_again(site: Installation, *paths: str) -> None:
+def assert_retry_after(site: Installation, *paths: str) -> None:
     for path in paths or ("/", "/runs/", "/testbeds/", "/metrics", "/api/v1/runs"):
         reply = site.get(path)
         assert reply.status == 503, (path, reply)
@@ -82,7 +82,7 @@ def test_postgresql_is_killed_while_many_read(site: Installation) -> None:
     assert statuses(visit(site)) == {200}
     site.kill("postgresql")
     assert statuses(visit(site)) == {503}
-    assert_says_when_to_come_again(site)
+    assert_retry_after(site)
     assert site.get(STATIC).status == 200
     assert health(site)["database"] == "does not answer"
     assert health(site)["redis"] == "ok"
@@ -102,7 +102,7 @@ def test_postgresql_is_killed_and_comes_back_before_the_next_request(site: Insta
 def test_postgresql_hangs(site: Installation) -> None:
     assert statuses(visit(site)) == {200}
     site.signal("postgresql", signal.SIGSTOP)
-    assert_says_when_to_come_again(site)
+    assert_retry_after(site)
     assert site.get(STATIC).status == 200
     assert health(site)["database"] == "does not answer"
     site.signal("postgresql", signal.SIGCONT)
@@ -120,7 +120,7 @@ def administer(site: Installation, *statements: str) -> None:
 
 def test_postgresql_has_no_connection_left(site: Installation) -> None:
     administer(site, "ALTER ROLE perfweb CONNECTION LIMIT 0")
-    assert_says_when_to_come_again(site)
+    assert_retry_after(site)
     administer(site, "ALTER ROLE perfweb CONNECTION LIMIT -1")
     recovers(site)
 

@@ -279,23 +279,23 @@ def test_redis_loads_its_data(site: Installation, tmp_path: Path) -> None:
     ]  # fmt: skip
     client = redis.Redis.from_url(f"unix://{site.layout.redis_socket}")
 
-    def says(words: str) -> bool:
+    def reports(words: str) -> bool:
         try:
             return bool(client.ping()) and not words
         except redis.ConnectionError as error:
             return bool(words) and words in str(error)
 
     first = subprocess.Popen(argv)
-    wait_until(lambda: says(""), "the server that makes the data")
+    wait_until(lambda: reports(""), "the server that makes the data")
     client.mset({f"key {number}": "x" * 100 for number in range(2000)})
     client.shutdown(save=True)
     first.wait(60)
     slow = subprocess.Popen([*argv, "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024"])
     try:
-        wait_until(lambda: says("loading"), "the server that loads")
+        wait_until(lambda: reports("loading"), "the server that loads")
         assert site.get("/runs/").status == 200
         assert unavailable(guess(site), "Redis")
-        assert says("loading")
+        assert reports("loading")
     finally:
         slow.kill()
         slow.wait()

@@ -210,7 +210,7 @@ def test_boot_with_other_tunables_than_requested_is_not_measured(testbed: Testbe
     assert counted(run) == 0
 
 
-def test_tool_that_crashes_or_tells_half_of_its_result_gives_no_sample(small_stack: SmallStack) -> None:
+def test_tool_that_crashes_or_prints_half_of_its_result_gives_no_sample(small_stack: SmallStack) -> None:
     half = f"printf %s '{RESULT[:-3]}'"
     conduct = f"case $* in *crash) kill -SEGV $$ ;; *half) {half} ;; *) echo '{RESULT}' ;; esac"
     variants = [
@@ -362,7 +362,7 @@ def impatient(lab: netlab.Lab, path: Path, **of_hosts: dict[str, object]) -> Pat
     ssh = (
         "-o ControlMaster=auto -o ControlPersist=60 -o ServerAliveInterval=1 -o ServerAliveCountMax=2 -o BatchMode=yes"
     )
-    inventory["all"]["vars"] |= {"ansible_ssh_args": ssh, "ansible_timeout": 2, "least_free_mb": 1}
+    inventory["all"]["vars"] |= {"ansible_ssh_args": ssh, "ansible_timeout": 2, "min_free_mb": 1}
     for role, variables in of_hosts.items():
         inventory["all"]["children"][role]["hosts"][lab.host_name(role)] |= variables
     path.write_text(yaml.safe_dump(inventory), encoding="utf-8")

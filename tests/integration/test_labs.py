@@ -34,7 +34,7 @@ def rack_worker(rack: Testbed, tmp_path: Path) -> Iterator[Worker]:
     worker.kill()
 
 
-def says_of_rack() -> str:
+def health_of_rack() -> str:
     return health.parts().get("workers of lab rack", "")
 
 
@@ -46,10 +46,10 @@ def test_a_lab_measures_and_recovers_what_is_its_own(
     time.sleep(2)  # the service's own worker has had its chance
     assert state_of(run) == RunState.QUEUED
     # Not at once, because connections that an earlier test has broken are made anew with the second attempt.
-    wait_for(lambda: says_of_rack().startswith("none called lab.rack@HOST answers"), "its worker to be missed")
+    wait_for(lambda: health_of_rack().startswith("none called lab.rack@HOST answers"), "its worker to be missed")
     rack_worker.start()
     wait_for_state(run, RunState.RUNNING)
-    wait_for(lambda: says_of_rack() == "ok", "its worker to answer")
+    wait_for(lambda: health_of_rack() == "ok", "its worker to answer")
     rack_worker.kill()
     time.sleep(5)  # longer than its lease
     current_app.send_task("runners.tasks.recover")

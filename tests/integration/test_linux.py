@@ -24,8 +24,8 @@ def test_receive_offload_off_and_on_ends_in_verdicts(testbed: Testbed, worker: W
     wait_for_state(run, RunState.DONE, RunState.FAILED)
     assert (run.state, run.reason) == (RunState.DONE, "")
     boots = Boot.objects.filter(run=run).select_related("variant")
-    told = {(boot.variant.name, boot.effective_tunables["link.offload.gro"]) for boot in boots}
-    assert told == {("gro-off", "off"), ("gro-on", "on")}
+    effective = {(boot.variant.name, boot.effective_tunables["link.offload.gro"]) for boot in boots}
+    assert effective == {("gro-off", "off"), ("gro-on", "on")}
     assert {boot.effective_tunables["left.link.offload.tso"] for boot in boots} == {"off"}
     assert Artefact.objects.filter(run=run, name__endswith="counters-ethtool-S-data0.txt").count() == len(boots)
     page = Client().get(f"/runs/{run.number}/compare/gro-off..gro-on/").content.decode()

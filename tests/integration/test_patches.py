@@ -159,7 +159,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
     assert run_command([*perfctl, "submit", str(patch), "--testbed", testbed.name, "--plan", str(plan)]) == 2
     assert there in capsys.readouterr().err
     receive_all([SIGNED + mail for mail in ways.mails])
-    ways.bot.say("/perf run tcp each")
+    ways.bot.comment("/perf run tcp each")
     [received] = answers(mailoutbox)
     page = f"/submissions/{submission.number}/"
     assert page in received
@@ -177,7 +177,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
     assert verdicts(run, "patch-2") == {"slower"}
     # Among a hundred patches without an effect five seem to have one, at 95 %: the comment may have "and faster".
     assert verdicts(run, "patch-1", confidence=99.5) in ({"equivalent"}, {"not enough data"})
-    _, told = answers(mailoutbox)
-    assert f"Slower: 1 slower ({SLOWER})" in " ".join(told.split())
+    _, result = answers(mailoutbox)
+    assert f"Slower: 1 slower ({SLOWER})" in " ".join(result.split())
     assert re.match(r"\*\*Slower( and faster)?: ", ways.bot.peer.comments[100])
     assert ways.bot.peer.statuses[-1]["state"] == "failure"

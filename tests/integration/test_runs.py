@@ -57,7 +57,7 @@ def test_demo_command_runs_a_plan_to_its_verdict(
     assert {facts.role for facts in HostFacts.objects.filter(run=run)} == {"left", "dut", "right"}
     assert Artefact.objects.filter(run=run, kind="counters").exists()
     assert not run.testbed.leases.filter(released__isnull=True).exists()
-    assert_progress_was_told(run)
+    assert_progress_was_reported(run)
     hosts.assert_clean(run)
     assert "tcp.rr/host-host/ipv4 on b" in output.getvalue()
     assert "b against a, 95 % confidence: " in output.getvalue()
@@ -76,7 +76,7 @@ def assert_a_replay_measures_the_same_plan(run: Run, folder: Path) -> None:
     assert f"/runs/{again.number}/compare/a..b/" in output.getvalue()
 
 
-def assert_progress_was_told(run: Run) -> None:
+def assert_progress_was_reported(run: Run) -> None:
     events = progress.progress_since(run.number)
     assert [event.values["state"] for event in events if event.name == "state"] == [*LIFE, "done"]
     assert [event.values["position"] for event in events if event.name == "boot"] == [0, 1, 2, 3]

@@ -53,7 +53,7 @@ def values(run: Run, metric: str, test: str, variant: str) -> list[list[float]]:
     return [list(samples.filter(measurement__boot=boot).values_list("value", flat=True)) for boot in boots]
 
 
-def test_one_operation_more_is_seen_exactly_and_the_next_run_says_the_same(simulator: Testbed, hosts: LabHosts) -> None:
+def test_one_more_operation_is_measured_exactly_and_again_by_the_next_run(simulator: Testbed, hosts: LabHosts) -> None:
     run, again = simulated(PLAN, simulator), simulated(PLAN, simulator)
     assert (run.state, run.reason) == (RunState.DONE, "")
     for variant in ("plain", "extra"):

@@ -69,8 +69,8 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_p
     assert [first.layout, second.layout] == [1, 2]
     assert f"{build.prefix}/layouts/2/bootstack -c " in second.command
     assert "<small>layout 2</small>" in Client().get(f"/runs/{run.pk}/").content.decode()
-    said = Artefact.objects.get(run=run, name__endswith="/console-dut.log")
-    assert (said.boot, bytes(said.content)) == (first, b"what the host has said\n")
+    artefact = Artefact.objects.get(run=run, name__endswith="/console-dut.log")
+    assert (artefact.boot, bytes(artefact.content)) == (first, b"what the host has said\n")
     for boot in (first, second):
         log = Artefact.objects.get(boot=boot, name__endswith="/boot.log")
         assert b"stack: up" in bytes(log.content)
@@ -78,7 +78,7 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_p
     hosts.assert_clean(run)
 
 
-def test_stack_under_which_a_sample_does_not_end_is_asked_what_it_does(testbed: Testbed, hosts: LabHosts) -> None:
+def test_stack_under_which_a_sample_does_not_end_is_debugged(testbed: Testbed, hosts: LabHosts) -> None:
     # Not with netserver, which ends with its client, often before it can be queried.
     plan = PLAN.replace("tcp.rr", "tcpconnect").replace("samples: 4\ndiscard: 1", "samples: 2\ndiscard: 0")
     plan = plan.replace("boots: 2", "boots: 2\ntimeout: 3")
@@ -88,11 +88,11 @@ def test_stack_under_which_a_sample_does_not_end_is_asked_what_it_does(testbed: 
     assert (run.state, run.reason.split(";")[0]) == (RunState.DONE, "1 of 2 measurements failed")
     first, second = Boot.objects.filter(run=run)
     assert (first.state, second.state) == ("stopped", "stopped")
-    said = bytes(Artefact.objects.get(run=run, name__endswith="/debugger.txt", boot=first).content).decode()
-    assert said.startswith(f"== a sample of tcpconnect/{HOST} did not end in time\n$ ")
-    assert "/ctl.sock ps\n" in said
-    assert "wait channel" in said
-    assert "its host" not in said
+    debugger = bytes(Artefact.objects.get(run=run, name__endswith="/debugger.txt", boot=first).content).decode()
+    assert debugger.startswith(f"== a sample of tcpconnect/{HOST} did not end in time\n$ ")
+    assert "/ctl.sock ps\n" in debugger
+    assert "wait channel" in debugger
+    assert "its host" not in debugger
     assert ">debugger.txt</a>" in Client().get(f"/runs/{run.pk}/").content.decode()
     assert not Artefact.objects.filter(boot=second, name__endswith="/debugger.txt").exists()
     hosts.assert_clean(run)
@@ -155,14 +155,14 @@ def test_unix_2006_measures_and_shows_where_locks_were_waited_for(testbed: Testb
 
 def test_giant_2004_measures_one_processor_and_two(testbed: Testbed, hosts: LabHosts) -> None:
     run = measured("giant-2004", ["giant-up", "giant"], [f"unix.mysql.11/{HOST}"], testbed)
-    said = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
-    assert said[f"unix.mysql.11/{HOST}", "giant", "giant-up"] == "not enough data here"
-    assert said[f"unix.mysql.11/{HOST}", "fine", "fine-up"] == "not measured here"
+    words = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    assert words[f"unix.mysql.11/{HOST}", "giant", "giant-up"] == "not enough data here"
+    assert words[f"unix.mysql.11/{HOST}", "fine", "fine-up"] == "not measured here"
     hosts.assert_clean(run)
 
 
 def test_parallel_2025_measures_in_memory(testbed: Testbed, hosts: LabHosts) -> None:
     run = measured("parallel-2025", ["exclusive", "shared-socket-batch"], [f"mem.tcp.1/{HOST}"], testbed)
-    said = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
-    assert said[f"mem.tcp.1/{HOST}", "shared-socket-batch", "exclusive"] == "not enough data here"
+    words = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    assert words[f"mem.tcp.1/{HOST}", "shared-socket-batch", "exclusive"] == "not enough data here"
     hosts.assert_clean(run)

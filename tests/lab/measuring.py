@@ -26,11 +26,11 @@ def measured(
         {"test": str(number), "argv": list(argv), "samples": samples, **(order or {})}
         for number, argv in enumerate(commands)
     ]
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     play(
-        "measure", measurements=measurements, timeout=timeout, listener=Listener(report=told.append), **values
+        "measure", measurements=measurements, timeout=timeout, listener=Listener(report=reported.append), **values
     ).require_ok()
     return [
-        [entry["sample"] for entry in told if entry["test"] == measurement["test"] and "sample" in entry]
+        [entry["sample"] for entry in reported if entry["test"] == measurement["test"] and "sample" in entry]
         for measurement in measurements
     ]

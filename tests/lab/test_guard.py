@@ -174,7 +174,7 @@ def test_neither_ports_nor_agents_nor_terminals(lab: Lab) -> None:
     assert ask(lab, on(lab), "cat", "/proc/cmdline").stdout == Path("/proc/cmdline").read_bytes()
 
 
-def test_a_refusal_is_in_the_systems_log_with_who_asked_for_what(lab: Lab, tmp_path: Path) -> None:
+def test_a_refusal_is_in_the_system_log_with_address_and_request(lab: Lab, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
         log.bind(str(tmp_path / "log"))
         box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(tmp_path / "log"), "/dev/log"]
@@ -182,9 +182,9 @@ def test_a_refusal_is_in_the_systems_log_with_who_asked_for_what(lab: Lab, tmp_p
         argv = [*box, "--", "/usr/bin/python3", "-IS", f"{lab.guard}/guard.py"]
         assert subprocess.run(argv, env=environment, capture_output=True, check=False).returncode == REFUSED
         log.settimeout(10)
-        said = log.recv(4096).decode()
-    assert "perfweb-guard" in said
-    assert "refused from 192.0.2.7: this key only calls modules of the service; request 'rm -r /\\n'" in said
+        message = log.recv(4096).decode()
+    assert "perfweb-guard" in message
+    assert "refused from 192.0.2.7: this key only calls modules of the service; request 'rm -r /\\n'" in message
 
 
 def test_an_operator_installs_it_with_another_key(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,12 +193,12 @@ def test_a_stack_gets_nothing_and_its_words_are_not_obeyed(
     assert answers(booted["boot_log"]) == {**BOOT, "other runs": f"{made.run_id}-dut"}
     assert int(booted["effective"]["id"]) >= 0x70000000, "who asks a stack runs its program, and not as root"
     assert booted["effective"]["network"] == "lo"
-    asked = made.play("collect").require_ok().data["counters"]
+    counters = made.play("collect").require_ok().data["counters"]
     ended = made.stop()
     assert ended["crashed"] is False
     assert made.remaining() == []
     assert victim.alive()
-    for text in (booted["boot_log"], booted["effective"]["words"], asked["sysctl"], ended["log"]):
+    for text in (booted["boot_log"], booted["effective"]["words"], counters["sysctl"], ended["log"]):
         assert "lookup(" in text
     assert not OWNED.exists()
 

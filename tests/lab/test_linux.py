@@ -79,7 +79,7 @@ def on(lab: Lab, host: str, *argv: str) -> str:
 
 def condition(lab: Lab) -> dict[str, str]:
     """Return links and settings of the hosts, without what depends on the carrier."""
-    told = {}
+    outputs = {}
     for host in ("left", "dut", "right"):
         for argv in (
             ["ip", "-brief", "address"],
@@ -90,8 +90,8 @@ def condition(lab: Lab) -> dict[str, str]:
             ["sysctl", *(f"net.ipv4.{name}" for name in ("tcp_congestion_control", "tcp_rmem", "ip_forward"))],
             ["cat", "/sys/class/net/data0/mtu", "/sys/class/net/data0/queues/rx-0/rps_cpus"],
         ):
-            told[f"{host}: {' '.join(argv)}"] = on(lab, host, *argv).replace("linkdown", "")
-    return told
+            outputs[f"{host}: {' '.join(argv)}"] = on(lab, host, *argv).replace("linkdown", "")
+    return outputs
 
 
 def module(lab: Lab, name: str, *options: str, **values: Any) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def test_a_knob_that_another_keeps_from_holding_is_reported(play: Play) -> None:
     assert "gso of data0 is off and not on" in result.failures[0].message
 
 
-def test_what_a_run_did_not_remember_is_told_until_it_is_put_back(play: Play, lab: Lab) -> None:
+def test_a_changed_setting_without_a_record_is_reported_until_it_is_restored(play: Play, lab: Lab) -> None:
     prepare_anew(play)
     on(lab, "left", "ip", "link", "set", "data0", "mtu", "1400")
     on(lab, "left", "sysctl", "-qw", "net.ipv4.tcp_sack=0")
@@ -223,7 +223,7 @@ def test_restore_takes_every_step_although_one_fails(play: Play, lab: Lab) -> No
     play("restore").require_ok()
 
 
-def test_a_record_that_is_damaged_says_what_to_do(play: Play, lab: Lab) -> None:
+def test_the_error_for_a_damaged_record_states_what_to_do(play: Play, lab: Lab) -> None:
     prepare_anew(play)
     record = lab.root / f"{lab.namespace('left')}.before"
     kept = record.read_text()

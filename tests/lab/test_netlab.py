@@ -207,6 +207,6 @@ def test_a_long_directory_gets_a_short_one_for_sockets(tmp_path: Path) -> None:
     assert not sockets.exists()
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert netlab.main(["up", "--name", "UPPER", "--state", str(tmp_path)]) == 1
     assert "is no name for a lab" in capsys.readouterr().err

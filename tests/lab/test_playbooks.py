@@ -161,7 +161,7 @@ def test_the_kernel_as_a_router_with_the_server_behind_it(play: Play, lab: Lab, 
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: Play, lab: Lab) -> None:
+def test_a_command_that_takes_too_long_is_killed_and_its_output_is_kept(play: Play, lab: Lab) -> None:
     slow = ["sh", "-c", "echo first; echo second >&2; sleep 60 & sleep 60"]
     ((sample,),) = measured(play, slow, timeout=5)
     assert sample["timed_out"] is True
@@ -259,8 +259,8 @@ def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
     inside = ["ip", "netns", "exec", lab.namespace("left")]
     shown = subprocess.run([*inside, "ethtool", "-S", "data0"], capture_output=True, text=True, check=True).stdout
     names = [line.rpartition(":")[0].strip() for line in shown.splitlines()[1:]]
-    asked = "from playbooks.module_utils.ethtool import driver_counters; print(*driver_counters('data0'), sep='\\n')"
-    own = subprocess.run([*inside, sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    script = "from playbooks.module_utils.ethtool import driver_counters; print(*driver_counters('data0'), sep='\\n')"
+    own = subprocess.run([*inside, sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert names
     assert own.splitlines() == names
 
@@ -313,9 +313,9 @@ def test_iperf3_comes_again_while_its_server_opens_a_new_socket(play: Play, lab:
 @pytest.mark.usefixtures("prepared")
 def test_output_that_is_no_text_and_programs_that_do_not_exist_are_reported(play: Play) -> None:
     words = ["printf", "%s ", "1", "false", "1e3", "", "\u0394\U0001f600"]
-    (raw,), (spelt,), (missing,) = measured(play, ["printf", r"\377{{ x }}\n"], words, ["/no/such/program"])
+    (raw,), (quoted,), (missing,) = measured(play, ["printf", r"\377{{ x }}\n"], words, ["/no/such/program"])
     assert raw["stdout"] == "\\xff{{ x }}\n"
-    assert spelt["stdout"] == "1 false 1e3  \u0394\U0001f600 "
+    assert quoted["stdout"] == "1 false 1e3  \u0394\U0001f600 "
     assert missing["rc"] == 127
     assert "/no/such/program" in missing["stderr"]
 
@@ -330,10 +330,10 @@ def test_each_sample_is_reported_at_once_and_nothing_follows_a_failed_one(play: 
         for name, argv in (("good", ["true"]), ("bad", ["false"]), ("never", ["true"]))
     ]
 
-    def told(entry: dict[str, Any]) -> None:
+    def on_report(entry: dict[str, Any]) -> None:
         there.append((entry["test"], entry["left"], "sample" in entry))
 
-    values = {"measurements": measurements, "timeout": 5, "listener": Listener(report=told, journal=journal)}
+    values = {"measurements": measurements, "timeout": 5, "listener": Listener(report=on_report, journal=journal)}
     play("measure", **values).require_ok()
     assert there == [
         ("good", 2, False), ("good", 1, True), ("good", 0, True), ("bad", 2, False), ("bad", 1, True), ("bad", 0, True),
@@ -343,11 +343,11 @@ def test_each_sample_is_reported_at_once_and_nothing_follows_a_failed_one(play: 
 
 @pytest.mark.usefixtures("prepared")
 def test_what_a_listener_raises_ends_the_play(play: Play, lab: Lab) -> None:
-    def told(entry: dict[str, Any]) -> None:
+    def on_report(entry: dict[str, Any]) -> None:
         raise KeyError(entry["test"])
 
     with pytest.raises(KeyError, match="sleep"):
-        play("measure", measurements=[SLEEP], timeout=70, listener=Listener(report=told))
+        play("measure", measurements=[SLEEP], timeout=70, listener=Listener(report=on_report))
     wait_for(lambda: commands_on(lab, "left") == [])
 
 
@@ -509,7 +509,7 @@ def test_a_build_of_another_compiler_is_made_anew(play: Play, tmp_path: Path, bu
     assert builds_of(build_key) == [build_key]
 
 
-def test_a_build_that_fails_says_why_and_leaves_nothing(play: Play, tmp_path: Path, build_key: str) -> None:
+def test_a_build_that_fails_reports_the_reason_and_leaves_no_files(play: Play, tmp_path: Path, build_key: str) -> None:
     source = archive(tmp_path, "executable('bootstack', 'missing.c', install: true)")
     result = play("build", build_key=build_key, source_archive=str(source))
     assert not result.ok
@@ -562,9 +562,9 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
     programs(BUILDS / build_key, bootstack="echo begun; exec sleep 60", stackctl="echo asked; exec sleep 60")
     result = play("boot", target="stack", prefix=str(BUILDS / build_key), boot_timeout=5)
     assert "stack was not ready after 5 s; its last lines:\nbegun" in result.failures[0].message
-    said = play("debugger", prefix=str(BUILDS / build_key)).require_ok().data["debugger"]
-    assert "ctl.sock ps\nasked\nNo response within 3 s." in said
-    assert "comm: sleep\n" in said
+    debugger = play("debugger", prefix=str(BUILDS / build_key)).require_ok().data["debugger"]
+    assert "ctl.sock ps\nasked\nNo response within 3 s." in debugger
+    assert "comm: sleep\n" in debugger
     stopped = play("stop").require_ok().data
     assert (stopped["log"], stopped["exit_status"]) == ("begun\n", 128 + signal.SIGTERM)
 
@@ -582,5 +582,5 @@ def test_a_host_is_checked_before_a_run(play: Play, lab: Lab, run_id: str) -> No
     left = play("health").require_ok().data["health"]
     assert left[lab.namespace("dut")]["problems"] == [f"{run_id}-dut has left something running"]
     play("restore").require_ok()
-    full = play("health", least_free_mb=10**9).require_ok().data["health"]
+    full = play("health", min_free_mb=10**9).require_ok().data["health"]
     assert all("1000000000 are needed" in found["problems"][0] for found in full.values())

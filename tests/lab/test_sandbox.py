@@ -69,10 +69,10 @@ def test_namespaces_are_its_own_and_what_it_may_write_has_an_end() -> None:
     look = "readlink $(for name; do echo /proc/self/ns/$name; done); hostname; df -BM --output=size /tmp /dev/shm"
     names = ["ipc", "mnt", "net", "pid", "uts"]
     argv = confined(["sh", "-c", look, "-", *names], Sandbox(UID))
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert not {os.readlink(f"/proc/self/ns/{name}") for name in names} & set(said[:5])
-    assert said[5] == "sandbox"
-    assert [line.strip() for line in said[7:]] == ["64M", "64M"]
+    lines = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert not {os.readlink(f"/proc/self/ns/{name}") for name in names} & set(lines[:5])
+    assert lines[5] == "sandbox"
+    assert [line.strip() for line in lines[7:]] == ["64M", "64M"]
 
 
 def test_a_stack_has_64_mb_and_4096_files(tmp_path: Path) -> None:

@@ -122,23 +122,23 @@ def test_tcpconnect_of_the_build_serves_ipv6(run: Run) -> None:
     run.play("stop", **boot)
 
 
-def test_the_debugger_of_a_stack_is_asked_and_its_host_if_it_does_not_answer(run: Run) -> None:
+def test_the_debugger_of_a_stack_is_queried_or_its_host_if_it_does_not_respond(run: Run) -> None:
     boot: dict[str, Any] = {"boot_id": "hung", "topology": "host-host", "server": "netserver"}
     assert run.play("debugger", **boot).data["debugger"] == "", "there is none"
     pid = run.play("boot", **boot).data["pid"]
-    said = run.play("debugger", **boot).data["debugger"]
-    views = [part.splitlines() for part in said.split("$ ")[1:]]
+    debugger = run.play("debugger", **boot).data["debugger"]
+    views = [part.splitlines() for part in debugger.split("$ ")[1:]]
     assert [view[0].split("ctl.sock ")[1] for view in views] == ["ps", "show alllocks", "show stacks"]
     assert "wait channel" in views[0][1]
     assert all(len(view) > 1 for view in views)
-    assert "its host" not in said
+    assert "its host" not in debugger
 
     os.kill(pid, signal.SIGSTOP)
-    said = run.play("debugger", **boot).data["debugger"]
-    assert "No response within 3 s. The threads as its host sees them:\n" in said
-    assert "show alllocks" not in said, "nothing more was asked"
-    assert f"/proc/{pid}/task/{pid}:\n" in said
-    assert "State:\tT (stopped)" in said
+    debugger = run.play("debugger", **boot).data["debugger"]
+    assert "No response within 3 s. The threads as its host sees them:\n" in debugger
+    assert "show alllocks" not in debugger, "nothing more was asked"
+    assert f"/proc/{pid}/task/{pid}:\n" in debugger
+    assert "State:\tT (stopped)" in debugger
     stopped = run.play("stop", **boot).data
     assert (stopped["crashed"], stopped["exit_status"]) == (False, 128 + signal.SIGKILL)
     assert run.play("debugger", **boot).data["debugger"] == ""
@@ -175,10 +175,10 @@ def test_large_datagrams_travel_in_fragments(run: Run) -> None:
     for test, (sample,) in zip(tests, measured(run.play, *clients, **boot), strict=True):
         assert sample["rc"] == 0, (test.name, sample)
         trips += tools.parse(test.measure, sample["stdout"])[0].value
-    said = run.play("collect", **boot).data["counters"]["netstat-s"]
+    statistics = run.play("collect", **boot).data["counters"]["netstat-s"]
     for what in ("fragments received", "fragments sent"):
-        counted = sum(map(int, re.findall(rf"^\s*(\d+) {what}", said, re.MULTILINE)))
-        assert counted > 5 * trips, said
+        counted = sum(map(int, re.findall(rf"^\s*(\d+) {what}", statistics, re.MULTILINE)))
+        assert counted > 5 * trips, statistics
 
 
 @pytest.mark.parametrize(

@@ -111,11 +111,11 @@ def test_a_boot_has_the_words_and_keeps_the_disk_and_the_links(guests: Lab) -> N
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
 
 
-def test_a_guest_that_panics_ends_and_says_why_at_the_next_boot(guests: Lab) -> None:
+def test_a_guest_that_panics_ends_and_the_next_boot_returns_its_console(guests: Lab) -> None:
     _crash(guests)
     assert vmlab.status(guests) == {"left": True, "dut": False, "right": True}
-    said = vmlab.boot(guests, "dut")
-    assert "Kernel panic" in said.partition("Linux version")[0]
+    console = vmlab.boot(guests, "dut")
+    assert "Kernel panic" in console.partition("Linux version")[0]
     assert _ssh(guests, "dut", "hostname") == guests.host_name("dut")
 
 
@@ -136,16 +136,16 @@ def test_packets_between_guests_travel_in_a_tunnel(
         "prefix": prefix, "timeout": 60, "tunnels": {"left": [kind], "dut": [kind]},
         "measurements": [{"test": name, "argv": words, "samples": 1} for name, words in argv.items()],
     }  # fmt: skip
-    told: list[dict[str, Any]] = []
-    data = run("replicate", listener=Listener(report=told.append), **about).require_ok().data
-    said = data["counters"]["sysctl" if target == "stack" else "ip-link"]
-    samples = {entry["test"]: entry["sample"] for entry in told if "sample" in entry}
+    reported: list[dict[str, Any]] = []
+    data = run("replicate", listener=Listener(report=reported.append), **about).require_ok().data
+    counters = data["counters"]["sysctl" if target == "stack" else "ip-link"]
+    samples = {entry["test"]: entry["sample"] for entry in reported if "sample" in entry}
     assert {sample["gauges"]["interface_errors"] for sample in samples.values()} == {0}
     if target == "stack":
-        counted = re.search(rf"^if\.{kind}0\.stats\.ipackets: (\d+)$", said, re.MULTILINE)
+        counted = re.search(rf"^if\.{kind}0\.stats\.ipackets: (\d+)$", counters, re.MULTILINE)
     else:
-        counted = re.search(rf" {tunnels.INTERFACE}@data0: .*\n.*\n.*\n +\d+ +(\d+) ", said)
-    assert counted is not None, said
+        counted = re.search(rf" {tunnels.INTERFACE}@data0: .*\n.*\n.*\n +\d+ +(\d+) ", counters)
+    assert counted is not None, counters
     # Each sample was a second of trips, or of datagrams, by the rate that is parsed first.
     assert int(counted[1]) > sum(tools.parse(test.measure, samples[test.name]["stdout"])[0].value for test in tests) / 2
     assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
@@ -205,7 +205,7 @@ def test_a_lab_that_is_down_has_left_its_consoles_only(guests: Lab) -> None:
         vmlab.boot(guests, "dut")
 
 
-def test_no_kernel_for_guests_says_what_to_do(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_guest_kernel_states_what_to_do(tmp_path: Path) -> None:
     lab = Lab("none", 99, tmp_path / "state", tmp_path / "store")
     with pytest.raises(LabError, match=r"runners/install.sh vm"):
         vmlab.up(lab)

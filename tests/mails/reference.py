@@ -38,8 +38,8 @@ def mailinfo(mail: bytes) -> Read:
     """Author, subject, message and patch, by git-mailinfo(1).  Raises CalledProcessError where git refuses a mail."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        told = _git(["mailinfo", "message", "patch"], folder, mail)
-        named = dict(line.partition(": ")[::2] for line in _text(told).split("\n") if ": " in line)
+        output = _git(["mailinfo", "message", "patch"], folder, mail)
+        named = dict(line.partition(": ")[::2] for line in _text(output).split("\n") if ": " in line)
         return Read(
             author=f"{named.get('Author', '')} <{named.get('Email', '')}>",
             subject=named.get("Subject", ""),

@@ -20,7 +20,7 @@ from playbooks.module_utils.gauges import UNITS, Look, Observer, Usage, between,
 
 BURN = "import time\nbegin = time.process_time()\nwhile time.process_time() < begin + 0.5: pass\n"
 IN_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', {BURN!r}])\n"
-TOLD = "import os, pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
+WRITE_PID = "import os, pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
 LINGER = "pathlib.Path(sys.argv[2]).write_text('burnt')\ntime.sleep(60)\n"
 
 
@@ -32,7 +32,7 @@ class Burner:
         program = folder / "burner"
         program.symlink_to(Path(sys.executable).resolve())
         wait = f"while not pathlib.Path({str(self.go)!r}).exists(): time.sleep(0.01)\n"
-        script = TOLD + wait + work + LINGER
+        script = WRITE_PID + wait + work + LINGER
         subprocess.run(
             ["setsid", "--fork", program, "-S", "-c", script, self.pid_file, self.done],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
@@ -123,9 +123,9 @@ def test_only_what_happens_on_the_cpus_of_the_run_counts() -> None:
     ticks = os.sysconf("SC_CLK_TCK")
     idle = [0, 0, 0, 7, 0, 0, 0, 0]
     busy, stolen = [ticks, 0, 0, 7, 0, 0, 0, 0], [ticks // 2, 0, 0, 7, 0, 0, 0, ticks // 2]
-    strangers = {5: Usage("elsewhere", 1, 5, 0, 0), 6: Usage("here", 1, 6, 1, 0)}
+    others = {5: Usage("elsewhere", 1, 5, 0, 0), 6: Usage("here", 1, 6, 1, 0)}
     later = {5: Usage("elsewhere", 1, 5, 0, ticks), 6: Usage("here", 1, 6, 1, ticks // 5)}
-    before = Look(10.0, {0: idle, 1: idle}, [1], 0.0, strangers, {}, {})
+    before = Look(10.0, {0: idle, 1: idle}, [1], 0.0, others, {}, {})
     found = between(before, Look(11.0, {0: busy, 1: stolen}, [1], 0.3, later, {}, {}))
     assert found == {
         "seconds": 1.0, "steal": 0.5, "busy": 1.5, "own": 0.3, "foreign": 0.2, "foreign_program": "here"
@@ -160,17 +160,17 @@ def test_frequency_is_that_of_the_cpus_in_question_and_throttling_that_of_all(
     assert between(both.look(), both.look())["frequency"] == 2000.0
 
 
-def test_the_slower_look_says_what_the_cpus_have_lost() -> None:
-    asked, lost = [], [0.0, 0.3, 0.1]
+def test_looks_report_the_slowdown_of_the_cpus() -> None:
+    requested, lost = [], [0.0, 0.3, 0.1]
 
     def slowdown(cpus: Collection[int]) -> float:
-        asked.append(set(cpus))
+        requested.append(set(cpus))
         return lost.pop(0)
 
     observer = Observer([], [], [], pause_frames, slowdown)
     looks = [observer.look() for _ in range(3)]
     assert [between(*pair)["slowdown"] for pair in itertools.pairwise(looks)] == [0.3, 0.3]
-    assert asked == [os.sched_getaffinity(0)] * 3
+    assert requested == [os.sched_getaffinity(0)] * 3
 
 
 def test_drivers_without_counters_have_none() -> None:

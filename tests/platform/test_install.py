@@ -71,12 +71,12 @@ def test_it_waits_while_another_apt_has_the_lists(tmp_path: Path) -> None:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         program = f'scratch={tmp_path}; as_root() {{ PATH={tmp_path}:$PATH "$@"; }}; update_lists && echo updated'
         with ThreadPoolExecutor(1) as pool:
-            said = pool.submit(bash, program)
-            while not said.done() and calls.read_text().count("called") < 2:
+            update = pool.submit(bash, program)
+            while not update.done() and calls.read_text().count("called") < 2:
                 time.sleep(0.05)
-            assert not said.done()
+            assert not update.done()
             fcntl.lockf(lock, fcntl.LOCK_UN)
-            assert said.result(60) == "updated\n"
+            assert update.result(60) == "updated\n"
 
 
 DEB822 = """\

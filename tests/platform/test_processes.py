@@ -36,11 +36,11 @@ def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_stale_pid_file_never_names_another_process(tmp_path: Path) -> None:
-    stranger = _sleeper(tmp_path)
-    stale = dataclasses.replace(stranger, started=stranger.started - 1, leader_started=stranger.leader_started - 1)
+    unrelated = _sleeper(tmp_path)
+    stale = dataclasses.replace(unrelated, started=unrelated.started - 1, leader_started=unrelated.leader_started - 1)
     processes.write_pid_file(tmp_path / "stale.pid", stale)
     assert not processes.stop(tmp_path / "stale.pid", grace=0.1)
-    assert stranger.alive()
+    assert unrelated.alive()
     assert processes.stop(tmp_path / "x.pid")
 
 

@@ -85,7 +85,7 @@ BAD = {"name": "c", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": 
         ([CLEAN, SKIPPED, BAD], Outcome.FOUND, ["c 2: PYSEC-1, fixed in 3"]),
     ],
 )
-def test_silence_of_the_database_is_not_taken_for_safety(
+def test_no_response_of_the_database_is_not_treated_as_safe(
     rows: list[dict[str, Any]], outcome: Outcome, words: list[str]
 ) -> None:
     assert judge({"dependencies": rows}) == (outcome, words)
@@ -140,7 +140,7 @@ def test_a_yanked_distribution_is_named(
     assert yanked(str(lock), "--no-cache", "--index-url", index) == (outcome, words)
 
 
-def test_an_index_that_is_away_is_not_taken_for_safety(tmp_path: Path) -> None:
+def test_an_unreachable_index_is_not_treated_as_safe(tmp_path: Path) -> None:
     lock = tmp_path / "requirements.txt"
     lock.write_text(f"planted==1.0 --hash=sha256:{'0' * 64}\n")
     found = yanked(str(lock), "--no-cache", "--index-url", "http://127.0.0.1:9/simple")

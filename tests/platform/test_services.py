@@ -103,7 +103,7 @@ def test_a_stale_pid_file_of_another_process_is_left_alone(tmp_path: Path) -> No
         supervisor.stop(layout, ["redis"])
 
 
-def test_a_service_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_cannot_start_reports_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "START_SECONDS", 1.0)
     layout = Layout.of(tmp_path / "var")
     layout.redis_socket.mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_a_service_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytes
     assert processes.running(layout.pid_file("redis")) is None
 
 
-def test_a_server_that_nobody_knows_of_is_not_taken_for_our_own(
+def test_a_server_without_a_record_is_not_treated_as_our_own(
     layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "START_SECONDS", 1.0)
@@ -144,11 +144,11 @@ def test_programs_find_the_services_without_their_environment(tmp_path: Path) ->
         (layout.run / "url").write_text("http://127.0.0.1:8001/\n")
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PERFWEB_")}
         settings = clean | {"PERFWEB_VAR": str(layout.var)}
-        found, told = (
+        found, expected = (
             subprocess.run([sys.executable, "-c", FOUND], env=known, capture_output=True, text=True, check=True).stdout
             for known in (settings, settings | layout.environment())
         )
-        assert found == told
+        assert found == expected
         assert found.endswith(" http://127.0.0.1:8001\n")
     finally:
         shutil.rmtree(layout.run)

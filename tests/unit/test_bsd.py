@@ -39,11 +39,11 @@ def tasks_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_there_is_a_playbook_of_each_step_with_good_syntax_that_says_that_nobody_has_run_it(tmp_path: Path) -> None:
+def test_each_step_has_a_playbook_with_valid_syntax_marked_as_untested(tmp_path: Path) -> None:
     paths = sorted(PLAYBOOKS.glob("*.yml"))
     assert tuple(path.stem for path in paths) == STEPS
-    status, said = ansible("--syntax-check", *map(str, paths), folder=tmp_path)
-    assert status == 0, said
+    status, output = ansible("--syntax-check", *map(str, paths), folder=tmp_path)
+    assert status == 0, output
     for path in (*paths, *ROLE.glob("tasks/*.yml"), *ROLE.glob("*/main.yml")):
         assert "# UNTESTED" in path.read_text(encoding="utf-8"), path
     example = ROOT / "playbooks" / "inventories" / "bsd.yml"
@@ -70,10 +70,10 @@ def test_steps_use_only_what_comes_with_ansible_core(step: str) -> None:
 def test_bad_values_are_refused_before_a_host_is_used(
     step: str, values: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    status, said = ansible(str(PLAYBOOKS / f"{step}.yml"), "-e", json.dumps(values), folder=tmp_path)
+    status, output = ansible(str(PLAYBOOKS / f"{step}.yml"), "-e", json.dumps(values), folder=tmp_path)
     assert status == 2
-    assert reason in " ".join(said.split())
-    assert "UNREACHABLE" not in said
+    assert reason in " ".join(output.split())
+    assert "UNREACHABLE" not in output
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_settings_are_written_between_marked_lines(
 ) -> None:
     values = {"system": system, "built": True, "loader": loader, "sysctls": {"net.inet.tcp.sack": "0"}}
     words = ["--check", "--diff", str(PLAYBOOKS / "boot.yml"), "-e", json.dumps(values)]
-    status, said = ansible(*words, inventory="ansible_connection=local", folder=tmp_path)
+    status, output = ansible(*words, inventory="ansible_connection=local", folder=tmp_path)
     assert status == 2
-    assert "would reboot the control node" in said, "it came as far as that, and no farther"
-    written = [line[1:] for line in said.splitlines() if line.startswith("+") and not line.startswith("++")]
+    assert "would reboot the control node" in output, "it came as far as that, and no farther"
+    written = [line[1:] for line in output.splitlines() if line.startswith("+") and not line.startswith("++")]
     marks = ["# BEGIN perfweb", "# END perfweb"]
     assert written == [marks[0], *lines, marks[1], marks[0], "net.inet.tcp.sack=0", marks[1]]
 

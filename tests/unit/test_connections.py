@@ -183,7 +183,7 @@ async def test_bodies_that_do_not_end_have_a_time_and_a_limit() -> None:
         assert await status(await connect(asking("/", "198.51.100.1"))) == b"200"
 
 
-def test_the_file_limit_is_raised_or_said_to_be_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_limit_is_raised_or_reported_as_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = [(1024, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: limits.append(wanted))

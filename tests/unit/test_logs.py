@@ -50,7 +50,7 @@ def written() -> Iterator[Written]:
     root.setLevel(level)
 
 
-def test_a_line_is_an_object_whatever_it_says(written: Written) -> None:
+def test_each_line_is_an_object(written: Written) -> None:
     log.warning('two\nlines, "quotes" and %s', "é")
     [line] = written.lines()
     assert line.keys() == {"time", "level", "logger", "message"}
@@ -84,7 +84,7 @@ def test_an_error_has_its_traceback(written: Written) -> None:
     assert "RuntimeError: of course" in line["exception"]
 
 
-def test_what_is_said_inside_is_about_it_and_nothing_afterwards(written: Written) -> None:
+def test_only_messages_inside_the_context_have_its_fields(written: Written) -> None:
     with about(run=7), about(path="/runs/"):
         log.info("inside")
     log.info("outside")
@@ -94,7 +94,7 @@ def test_what_is_said_inside_is_about_it_and_nothing_afterwards(written: Written
 
 
 @pytest.mark.django_db
-def test_what_a_worker_says_of_a_run_has_its_number(written: Written) -> None:
+def test_messages_of_a_worker_about_a_run_have_its_number(written: Written) -> None:
     run = create_queued_run(state=RunState.CANCELLED)
     execution.execute(run.number)
     [line] = [line for line in written.lines() if line["logger"] == "runners.execute"]
@@ -135,7 +135,7 @@ async def test_a_request_has_its_path_in_a_chain_of_coroutines(written: Written)
 
 
 @pytest.mark.django_db
-def test_what_django_says_of_an_answer_has_its_path(written: Written, client: Client) -> None:
+def test_messages_of_django_about_a_response_have_its_path(written: Written, client: Client) -> None:
     client.get("/nowhere/")
     [line] = [line for line in written.lines() if line["logger"] == "django.request"]
     assert line["path"] == "/nowhere/"

@@ -74,7 +74,7 @@ def test_from_others_nothing_counts(trusted: str) -> None:
 @pytest.mark.parametrize(
     ("proto", "scheme"), [("https", "https"), ("http", "http"), ("https, http", "http"), ("x", "http")]
 )
-def test_the_scheme_is_what_the_last_proxy_says(proto: str, scheme: str) -> None:
+def test_the_scheme_is_from_the_last_proxy(proto: str, scheme: str) -> None:
     scope = seen((PROXY, 4711), {"X-Forwarded-Proto": proto, "Host": "perf.example.org"})
     assert scope["scheme"] == scheme
     assert scope["headers"] == [(b"host", b"perf.example.org")]

@@ -72,7 +72,7 @@ def test_password_is_not_needed_over_a_socket(good: dict[str, str]) -> None:
     assert start(good | {"PERFWEB_PGHOST": "/run/postgresql", "PERFWEB_PGPASSWORD": ""}).returncode == 0
 
 
-def test_a_command_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
+def test_the_error_for_a_command_without_a_database_states_how_to_get_one(tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
     command = [sys.executable, "manage.py", "cancel", "1"]
     environment = clean | {"PERFWEB_VAR": str(tmp_path)}

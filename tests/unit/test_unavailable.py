@@ -37,7 +37,7 @@ def test_state_that_the_database_leaves_by_itself(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", MISTAKES.split())
-def test_mistake_of_ours_is_not_hidden(state: str) -> None:
+def test_an_error_of_the_service_is_not_hidden(state: str) -> None:
     assert part_away(raised(state)) == ""
 
 
@@ -72,7 +72,7 @@ def test_error_of_redis_that_it_gives_for_a_while(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("words", ["WRONGTYPE Operation against a key", "ERR unknown command", "MISCONFIGURED"])
-def test_mistake_of_ours_with_redis_is_not_hidden(words: str) -> None:
+def test_an_error_of_the_service_with_redis_is_not_hidden(words: str) -> None:
     assert part_away(redis.ResponseError(words)) == ""
 
 

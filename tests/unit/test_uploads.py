@@ -46,11 +46,11 @@ async def test_what_is_small_enough_goes_through(pieces: list[bytes]) -> None:
     assert await ask(pieces, [(b"content-length", b"10")]) == (200, b"x" * MOST)
 
 
-async def test_what_says_that_it_is_too_large_is_not_read() -> None:
+async def test_an_upload_with_too_large_a_length_is_not_read() -> None:
     assert await ask([b"x"], [(b"content-length", b"11")]) == (413, b"")
 
 
-async def test_what_is_larger_than_it_says_ends_there() -> None:
+async def test_an_upload_longer_than_its_length_ends_there() -> None:
     status, reached = await ask([b"x" * 6, b"x" * 6, b"x" * 6], [])
     assert (status, len(reached)) == (413, 6)
 

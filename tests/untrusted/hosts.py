@@ -65,8 +65,8 @@ _ARCHIVES: dict[str, Generator] = {
 }
 
 
-def _changed(told: str) -> object:
-    return repositories.changed_files(told.encode("utf-8", "surrogatepass"), "It")
+def _changed(output: str) -> object:
+    return repositories.changed_files(output.encode("utf-8", "surrogatepass"), "It")
 
 
 def _event(text: str) -> object:

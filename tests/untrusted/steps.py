@@ -132,17 +132,17 @@ def instructions(rows: list[Row]) -> list[int]:
     """The instructions of the processor in the longest steps, counted by this module under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         argv = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
-        asked = json.dumps([[row.parser, row.text, row.size, row.step.number] for row in rows])
-        argv += [sys.executable, "-m", "tests.untrusted.steps", "--asked", asked]
+        requested = json.dumps([[row.parser, row.text, row.size, row.step.number] for row in rows])
+        argv += [sys.executable, "-m", "tests.untrusted.steps", "--rows", requested]
         subprocess.run(argv, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "0"})
         dumps = [Path(folder, f"out.{number}") for number in range(1, len(rows) + 1)]
         return [int(_TOTALS.findall(dump.read_text(encoding="utf-8"))[0]) for dump in dumps]
 
 
-def count(asked: list[tuple[str, str, int, int]]) -> None:
+def count(requested: list[tuple[str, str, int, int]]) -> None:
     """Under callgrind: count the instructions of steps, and have them written to a file each."""
     parsers = {parser.name: parser for parser in PARSERS}
-    for name, text, size, number in asked:
+    for name, text, size, number in requested:
         content = made(parsers[name], text, size)
         call(parsers[name], content)  # what is loaded or cached at first, as in measure()
         longest_step(lambda parser=parsers[name], content=content: call(parser, content), number)  # type: ignore[misc]
@@ -150,7 +150,7 @@ def count(asked: list[tuple[str, str, int, int]]) -> None:
 
 
 def main(words: list[str]) -> None:
-    if words[:1] == ["--asked"]:
+    if words[:1] == ["--rows"]:
         gc.freeze()
         count(json.loads(words[1]))
         return

@@ -14,7 +14,7 @@ from django.test.client import MULTIPART_CONTENT
 from psycopg import sql
 
 from perfweb.accounts.models import Entry, Outcome
-from tests.unit.accounts.site import ANYBODY, ROLES, Site
+from tests.unit.accounts.site import ANONYMOUS, ROLES, Site
 from tests.unit.crawl.addresses import ADDRESSES, Address
 
 NOT_REQUESTED = {
@@ -112,13 +112,13 @@ class Crawl:
     def browser(self, person: str, **options: Any) -> Client:
         """The client of a signed-in user."""
         made = Client(raise_request_exception=False, **options)
-        if person != ANYBODY:
+        if person != ANONYMOUS:
             made.cookies["sessionid"] = self.site.sessions[person]
         return made
 
     def ask(self, person: str, method: str, address: Address, browser: Client | None = None) -> Any:
         """The response for a user: pages with a session, the API with a token."""
-        browser = browser or self.browser(ANYBODY if address.operations else person)
+        browser = browser or self.browser(ANONYMOUS if address.operations else person)
         token = self.site.tokens.get(person, "") if address.operations else ""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         place = self.site.place(address.name)
@@ -147,7 +147,7 @@ class Crawl:
         for address in ADDRESSES:
             if address.is_personal:
                 self._do(person, "GET", address)
-            elif address.name not in NOT_REQUESTED and person in (ANYBODY, "admin"):
+            elif address.name not in NOT_REQUESTED and person in (ANONYMOUS, "admin"):
                 self._note(person, "GET", address, self.ask(person, "GET", address), set())
         if digests() != self._before:
             self.wrong.append(f"{person}: looking has changed something")
@@ -221,14 +221,14 @@ def _word(answer: Any, changed: set[str]) -> str:
 
 def report(words: dict[tuple[Address, str], dict[str, str]]) -> str:
     """Return the page: for each part of the site the rights that all users have, and a table of the others."""
-    people = [ANYBODY, *ROLES]
+    people = [ANONYMOUS, *ROLES]
     head = f"| | {' | '.join(people)} |\n|{'---|' * (len(people) + 1)}\n"
     found = sorted(words.items(), key=lambda item: (item[0][0].name, item[0][1]))
     parts = []
     for app in dict.fromkeys(address.app for address in ADDRESSES):
         own = [(method, address, got) for (address, method), got in found if address.app == app]
         alike = [
-            f"* `{address.name}`: {got[ANYBODY]}\n"
+            f"* `{address.name}`: {got[ANONYMOUS]}\n"
             for method, address, got in own
             if (method, address.is_personal) == ("GET", False)
         ]

@@ -36,7 +36,7 @@ class Identities:
         self.sign: Callable[[dict[str, Any]], str] = signed
         self.denies = False
         self.codes: dict[str, dict[str, str]] = {}
-        self.told: list[dict[str, str]] = []
+        self.requests: list[dict[str, str]] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"there": self}))
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -61,34 +61,34 @@ class Identities:
         }
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], sent: dict[str, str]) -> Answer:
-        asked = dict(parse_qsl(urlsplit(target).query))
+        query = dict(parse_qsl(urlsplit(target).query))
         answers: dict[tuple[str, str], Callable[[], Answer]] = {
             ("GET", "/.well-known/openid-configuration"): lambda: (200, self.description()),
             ("GET", "/keys"): lambda: (200, {"keys": [KEY.as_dict(private=False)]}),
-            ("GET", "/authorize"): lambda: self._authorize(asked),
+            ("GET", "/authorize"): lambda: self._authorize(query),
             ("POST", "/token"): lambda: self._token_of_openid(headers, sent),
             ("GET", "/me"): lambda: (200, self.more) if self._is_token(headers) else (401, {}),
-            ("GET", "/github/login/oauth/authorize"): lambda: self._authorize(asked),
+            ("GET", "/github/login/oauth/authorize"): lambda: self._authorize(query),
             ("POST", "/github/login/oauth/access_token"): lambda: self._token_of_github(headers, sent),
             ("GET", "/github/api/v3/user"): lambda: self._user_of_github(headers),
         }
         return answers.get((method, urlsplit(target).path), lambda: (404, {"message": "Not Found"}))()
 
-    def _authorize(self, asked: dict[str, str]) -> Answer:
-        self.told.append(asked)
-        assert asked["client_id"] == CLIENT
-        assert asked["response_type"] == "code"
-        assert asked["code_challenge_method"] == "S256"
-        said = {"state": asked["state"]}
+    def _authorize(self, query: dict[str, str]) -> Answer:
+        self.requests.append(query)
+        assert query["client_id"] == CLIENT
+        assert query["response_type"] == "code"
+        assert query["code_challenge_method"] == "S256"
+        state = {"state": query["state"]}
         if self.denies:
-            return 302, f"{asked['redirect_uri']}?{urlencode({'error': 'access_denied', **said})}"
+            return 302, f"{query['redirect_uri']}?{urlencode({'error': 'access_denied', **state})}"
         code = secrets.token_hex(8)
-        self.codes[code] = {**asked, "access_token": secrets.token_hex(8)}
-        return 302, f"{asked['redirect_uri']}?{urlencode({'code': code, **said})}"
+        self.codes[code] = {**query, "access_token": secrets.token_hex(8)}
+        return 302, f"{query['redirect_uri']}?{urlencode({'code': code, **state})}"
 
     def _token_of_openid(self, headers: Mapping[str, str], sent: dict[str, str]) -> Answer:
-        told = f"Basic {base64.b64encode(f'{CLIENT}:{SECRET}'.encode()).decode()}"
-        return self._token(sent) if headers["Authorization"] == told else (401, {"error": "invalid_client"})
+        expected = f"Basic {base64.b64encode(f'{CLIENT}:{SECRET}'.encode()).decode()}"
+        return self._token(sent) if headers["Authorization"] == expected else (401, {"error": "invalid_client"})
 
     def _token_of_github(self, headers: Mapping[str, str], sent: dict[str, str]) -> Answer:
         """GitHub takes the secret in the body, responds with JSON on request, and reports errors with status 200."""
@@ -103,15 +103,15 @@ class Identities:
         return headers["Authorization"] in {f"Bearer {one['access_token']}" for one in self.codes.values()}
 
     def _token(self, sent: dict[str, str]) -> Answer:
-        asked = self.codes.get(sent["code"], {})
+        granted = self.codes.get(sent["code"], {})
         challenge = base64.urlsafe_b64encode(hashlib.sha256(sent["code_verifier"].encode()).digest()).rstrip(b"=")
-        if asked.get("code_challenge") != challenge.decode() or asked["redirect_uri"] != sent["redirect_uri"]:
+        if granted.get("code_challenge") != challenge.decode() or granted["redirect_uri"] != sent["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
-        asked.pop("code_challenge")  # it is valid once
-        token: dict[str, Any] = {"access_token": asked["access_token"], "token_type": "bearer"}
-        if "openid" in asked.get("scope", ""):
+        granted.pop("code_challenge")  # it is valid once
+        token: dict[str, Any] = {"access_token": granted["access_token"], "token_type": "bearer"}
+        if "openid" in granted.get("scope", ""):
             now = int(time.time())
-            times = {"iat": now, "exp": now + 300, "nonce": asked["nonce"]}
+            times = {"iat": now, "exp": now + 300, "nonce": granted["nonce"]}
             claims = {"iss": self.url, "aud": CLIENT, **times, **self.person, **self.wrong}
             token["id_token"] = self.sign({name: value for name, value in claims.items() if value is not None})
         return 200, token
@@ -144,11 +144,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        status, said = self.there.answer(self.command, self.path, dict(self.headers), dict(parse_qsl(content)))
-        data = json.dumps(said).encode()
+        status, body = self.there.answer(self.command, self.path, dict(self.headers), dict(parse_qsl(content)))
+        data = json.dumps(body).encode()
         self.send_response(status)
         if status == 302:
-            self.send_header("Location", str(said))
+            self.send_header("Location", str(body))
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -34,7 +34,7 @@ from tests.checkouts import Checkout
 from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_testbed
 from tests.unit.accounts.conftest import PASSWORD
 
-ANYBODY = "anonymous"
+ANONYMOUS = "anonymous"
 ROLES = {
     "reader": Role.READER,
     "author": Role.SUBMITTER,

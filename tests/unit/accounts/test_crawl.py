@@ -15,7 +15,7 @@ from perfweb.accounts.permissions import LOWEST_ROLE, Action, may
 from tests.factories import create_queued_run
 from tests.unit.accounts.conftest import PASSWORD
 from tests.unit.accounts.crawl import Crawl, digests, report
-from tests.unit.accounts.site import ANYBODY, ROLES, Site
+from tests.unit.accounts.site import ANONYMOUS, ROLES, Site
 from tests.unit.crawl.addresses import ADDRESSES
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +39,8 @@ def test_every_action_has_a_min_role_and_each_role_may_what_those_before_it_may(
     assert not any(may(User(role=Role.ADMIN, is_active=False), action) for action in Action if LOWEST_ROLE[action])
 
 
-def test_everybody_gets_what_the_report_says(crawl: Crawl, request: pytest.FixtureRequest) -> None:
-    for person in (ANYBODY, *ROLES):
+def test_the_report_has_the_response_for_each_role(crawl: Crawl, request: pytest.FixtureRequest) -> None:
+    for person in (ANONYMOUS, *ROLES):
         crawl.look(person)
         crawl.act(person)
     assert not crawl.wrong, "\n".join(crawl.wrong)
@@ -78,7 +78,7 @@ def test_no_page_takes_what_another_site_has_sent(crawl: Crawl) -> None:
     """A form without its token is refused, and so is an API request with a session and no token."""
     for address in GUARDED:
         browser = crawl.browser("admin", enforce_csrf_checks=True)
-        answer, changed = crawl.changed_by(ANYBODY, "POST", address, browser)
+        answer, changed = crawl.changed_by(ANONYMOUS, "POST", address, browser)
         assert answer.status_code in ({401} if address.operations else {403, 405}), address.name
         assert changed == set(), address.name
 

@@ -105,14 +105,14 @@ def test_an_address_counts_for_its_network(address: str | None, network: str) ->
 
 
 @pytest.mark.parametrize(
-    ("told", "address"),
+    ("remote", "address"),
     [("192.0.2.7", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7"), ("fe80::1%eth0", "fe80::1"), ("unix:", None)],
 )
-def test_an_address_is_one_that_the_database_takes(rf: RequestFactory, told: str, address: str | None) -> None:
-    actor = Actor("ann", Role.READER, Means.PAGE, address=address_of(rf.get("/", REMOTE_ADDR=told)))
+def test_an_address_is_one_that_the_database_takes(rf: RequestFactory, remote: str, address: str | None) -> None:
+    actor = Actor("ann", Role.READER, Means.PAGE, address=address_of(rf.get("/", REMOTE_ADDR=remote)))
     assert audit.record(actor, Action.SIGN_IN).address == address
 
 
 @given(st.one_of(st.text(), st.ip_addresses().map(str)))
-def test_any_address_counts_for_some_network(told: str) -> None:
-    network_of(address_of(RequestFactory().get("/", REMOTE_ADDR=told)))
+def test_any_address_counts_for_some_network(remote: str) -> None:
+    network_of(address_of(RequestFactory().get("/", REMOTE_ADDR=remote)))

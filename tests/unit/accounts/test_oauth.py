@@ -99,13 +99,13 @@ def test_newcomers_get_the_role_that_is_set(client: Client, there: Identities, s
 
 def test_only_the_identity_of_a_user_is_requested_and_kept(client: Client, there: Identities) -> None:
     through(client)
-    assert there.told[0]["scope"] == "openid profile"
+    assert there.requests[0]["scope"] == "openid profile"
     (code,) = there.codes.values()
     kept = str([list(table.objects.values()) for table in (User, Identity, Entry)])
     assert code["access_token"] not in kept + str([session.get_decoded() for session in Session.objects.all()])
     assert not [name for name, _ in client.session.items() if "state" in name]
     through(Client(), "github")
-    assert "scope" not in there.told[1] or not there.told[1]["scope"]
+    assert "scope" not in there.requests[1] or not there.requests[1]["scope"]
 
 
 def test_an_equal_address_of_mail_opens_nothing(client: Client, there: Identities) -> None:
@@ -172,22 +172,22 @@ def test_a_token_that_is_not_for_this_sign_in_opens_nothing(
     there.sign = sign or there.sign
     answer = through(client)
     assert answer.status_code == 502
-    said = answer.content.decode()
-    assert "is invalid. Start again" in said
-    assert '<a href="/account/sign-in/">' in said
+    page = answer.content.decode()
+    assert "is invalid. Start again" in page
+    assert '<a href="/account/sign-in/">' in page
     assert not User.objects.exists()
     assert log() == [("unknown name", "sign in", "Example University", "refused")]
     assert reason in Entry.objects.get().detail
     assert client.get("/account/").status_code == 302
 
 
-def test_another_description_than_that_of_the_issuer_is_not_believed(client: Client, there: Identities) -> None:
-    for said in (
+def test_a_description_of_another_issuer_is_refused(client: Client, there: Identities) -> None:
+    for document in (
         {"issuer": "https://elsewhere.example"},
         {"token_endpoint": "http://elsewhere.example/"},
         {"issuer": 1},
     ):
-        there.described = said
+        there.described = document
         assert client.post("/account/sign-in/oidc/").status_code == 502
 
 
@@ -256,8 +256,8 @@ def test_a_provider_that_is_away_is_named(client: Client, there: Identities) -> 
 
 def test_nonsense_from_github_opens_nothing(client: Client, there: Identities) -> None:
     numbers: list[Any] = ["x", None, True, 1.5, "4711", [4711], 10**400]
-    for said in ({}, {"id": 4711}, *({"id": number, "login": "ann"} for number in numbers)):
-        there.github = said
+    for profile in ({}, {"id": 4711}, *({"id": number, "login": "ann"} for number in numbers)):
+        there.github = profile
         assert through(client, "github").status_code == 502
     assert not User.objects.exists()
 
@@ -299,9 +299,9 @@ def test_who_is_signed_in_links_an_account_and_unlinks_it(client: Client, there:
     assert "maintainer" in other.get("/account/").content.decode()
     assert User.objects.count() == 1
     key = Identity.objects.get().pk
-    stranger = Client()
-    stranger.force_login(User.objects.create_user("eve", role=Role.ADMIN))
-    assert stranger.post(f"/account/unlink/{key}/").status_code == 404
+    admin = Client()
+    admin.force_login(User.objects.create_user("eve", role=Role.ADMIN))
+    assert admin.post(f"/account/unlink/{key}/").status_code == 404
     assert client.post(f"/account/unlink/{key}/").status_code == 302
     through(Client())
     assert User.objects.filter(username="ann@oidc").exists()
@@ -371,11 +371,11 @@ def test_what_is_not_set_up_is_not_there(client: Client) -> None:
 def test_what_is_set_up_badly_is_reported(client: Client, there: Identities, settings: Settings) -> None:
     assert providers.problems() == []
     settings.OIDC_ISSUER, settings.GITHUB_SECRET_FILE = "http://elsewhere.example", "/nowhere"
-    told = [f"{error.msg} {error.hint}" for error in providers.problems()]
-    assert len(told) == 2
-    assert "/nowhere" in told[0]
-    assert "PERFWEB_GITHUB_SECRET_FILE" in told[0]
-    assert "PERFWEB_OIDC_ISSUER" in told[1]
+    messages = [f"{error.msg} {error.hint}" for error in providers.problems()]
+    assert len(messages) == 2
+    assert "/nowhere" in messages[0]
+    assert "PERFWEB_GITHUB_SECRET_FILE" in messages[0]
+    assert "PERFWEB_OIDC_ISSUER" in messages[1]
     answer = client.post("/account/sign-in/github/")
     assert answer.status_code == 503
     assert "/nowhere" not in answer.content.decode()

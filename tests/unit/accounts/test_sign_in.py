@@ -126,8 +126,8 @@ def manage(*arguments: str) -> str:
 
 
 def test_the_first_administrator_sets_a_password_by_a_link_that_works_once(client: Client) -> None:
-    told = manage("add", "ann", "--role", "admin")
-    (link,) = re.findall(r"http\S+", told)
+    output = manage("add", "ann", "--role", "admin")
+    (link,) = re.findall(r"http\S+", output)
     form = client.get(urlsplit(link).path).headers["Location"]
     weak = client.post(form, {"new_password1": "short", "new_password2": "short"})
     assert "at least 12 characters" in weak.content.decode()
@@ -158,7 +158,7 @@ def test_accounts_are_changed_by_commands() -> None:
         (["role", "bob", "admin"], "there are: ann"),
     ],
 )
-def test_a_command_that_cannot_be_says_why(arguments: list[str], advice: str) -> None:
+def test_an_invalid_command_reports_the_reason(arguments: list[str], advice: str) -> None:
     manage("add", "ann")
     with pytest.raises(CommandError, match=advice):
         manage(*arguments)

@@ -40,9 +40,9 @@ def test_a_secret_is_shown_once_and_kept_as_a_hash(signed_in: SignedIn, client: 
     assert "no-store" in answer.headers["Cache-Control"]
     assert secret not in browser.get("/account/").content.decode()
     assert secret not in str(list(Token.objects.values()))
-    told = client.get(ACCOUNT, headers={"Authorization": f"Bearer {secret}"})
-    assert (told.json()["name"], told.json()["token"], told.json()["scope"]) == ("reader", "laptop", "read")
-    assert "no-store" in told.headers["Cache-Control"]
+    account = client.get(ACCOUNT, headers={"Authorization": f"Bearer {secret}"})
+    assert (account.json()["name"], account.json()["token"], account.json()["scope"]) == ("reader", "laptop", "read")
+    assert "no-store" in account.headers["Cache-Control"]
 
 
 def test_a_token_may_not_more_than_its_owner(signed_in: SignedIn) -> None:
@@ -69,7 +69,7 @@ def test_without_a_good_token_one_is_requested(client: Client, db: None, header:
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_a_token_that_is_over_says_so(client: Client, person: Person) -> None:
+def test_the_error_for_an_expired_token_states_that_it_has_expired(client: Client, person: Person) -> None:
     headers = bearer(person(Role.READER))
     Token.objects.update(expires=timezone.now())
     assert "expired on" in refusal(client.get(ACCOUNT, headers=headers), 401)
@@ -119,8 +119,8 @@ def test_scope_and_role_both_limit_what_can_be_done(client: Client, person: Pers
     assert answer.json() == {"number": run.pk, "state": "cancelled", "cancel_requested": False}
     assert "cancelled already" in refusal(client.post(address, headers=bearer(maintainer)), 409)
     entry = Entry.objects.get(outcome="done")
-    told = (entry.who, entry.action, entry.subject, entry.means, entry.token, entry.address)
-    assert told == ("maintainer", "cancel any", f"run {run.pk}", "API", "test", "127.0.0.1")
+    recorded = (entry.who, entry.action, entry.subject, entry.means, entry.token, entry.address)
+    assert recorded == ("maintainer", "cancel any", f"run {run.pk}", "API", "test", "127.0.0.1")
 
 
 def test_one_cancels_ones_own_run(client: Client, person: Person) -> None:

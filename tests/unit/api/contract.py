@@ -48,13 +48,13 @@ class Api:
 
 def check(path: str, response: HttpResponse) -> None:
     """Assert that the document describes such a response at a path."""
-    told = _operation(path)["responses"][str(response.status_code)]
+    documented = _operation(path)["responses"][str(response.status_code)]
     if response.status_code == 304:
         assert response.content == b""
         return
     media_type = response.headers["Content-Type"].partition(";")[0]
     assert media_type == ("application/json" if response.status_code < 400 else CONTENT_TYPE)
-    schema = {**told["content"][media_type]["schema"], "components": document()["components"]}
+    schema = {**documented["content"][media_type]["schema"], "components": document()["components"]}
     checker = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
     checker.validate(json.loads(response.content))
 

@@ -26,9 +26,9 @@ ADDRESSES = ["runs", "runs/{run}", "runs/{run}/samples", "runs/{run}/comparisons
 def problem(response: Any, status: int) -> Problem:
     assert response.status_code == status
     assert response.headers["Content-Type"] == CONTENT_TYPE
-    told = Problem.model_validate_json(response.content)
-    assert told.status == status
-    return told
+    found = Problem.model_validate_json(response.content)
+    assert found.status == status
+    return found
 
 
 @pytest.mark.parametrize("address", ["/api/v1/nothing", "/api/v2/runs", "/api/v1/runs/x/y/z", "/api/nothing"])
@@ -40,8 +40,8 @@ def test_what_is_not_there_is_a_problem(client: Client, address: str) -> None:
 @pytest.mark.parametrize("address", ["/api/v1/runs", "/api/v1/openapi.json", "/api/v1/"])
 def test_nothing_can_be_changed(client: Client, method: str, address: str) -> None:
     response = getattr(client, method)(address)
-    told = problem(response, 405)
-    assert method.upper() in told.detail
+    found = problem(response, 405)
+    assert method.upper() in found.detail
     assert {name.strip() for name in response.headers["Allow"].split(",")} == {"GET", "HEAD"}
 
 
@@ -62,10 +62,10 @@ def test_nothing_can_be_changed(client: Client, method: str, address: str) -> No
 )
 def test_bad_input_is_named_with_what_would_be_right(api: Api, query: str, parameter: str, reason: str) -> None:
     response = api.client.get(f"/api/v1/runs?{query}")
-    told = problem(response, 422)
-    assert [error.parameter for error in told.errors] == [parameter]
-    assert reason in told.errors[0].reason
-    assert parameter in told.detail
+    found = problem(response, 422)
+    assert [error.parameter for error in found.errors] == [parameter]
+    assert reason in found.errors[0].reason
+    assert parameter in found.detail
 
 
 def test_a_repeated_parameter_is_refused_unless_it_takes_a_list(client: Client, run: Run) -> None:
@@ -103,7 +103,7 @@ def test_a_number_that_no_run_can_have(api: Api, number: str) -> None:
     assert api.read(f"runs/{number}", status=422)["errors"][0]["parameter"] == "number"
 
 
-def test_a_failure_of_the_server_is_a_problem_that_tells_nothing_of_its_insides(
+def test_a_failure_of_the_server_is_a_problem_without_internal_details(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: object) -> None:
@@ -155,7 +155,7 @@ def tag_that_lasts(client: Client, path: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_said_about_many_runs_is_not_read_again_until_something_is_written(client: Client) -> None:
+def test_pages_of_many_runs_are_not_computed_again_until_the_database_changes(client: Client) -> None:
     run = create_run()
     sides = f"base={run.pk}/deferred&with={run.pk}/direct"
     calls = ["runs?verdicts=true", f"series?test={TEST}", f"summaries?test={TEST}", "plans", f"comparisons?{sides}"]
@@ -169,7 +169,7 @@ def test_what_is_said_about_many_runs_is_not_read_again_until_something_is_writt
         assert again.headers["ETag"] != tag
 
 
-def test_what_a_transaction_has_written_itself_is_not_taken_for_what_was_there(client: Client) -> None:
+def test_own_writes_of_a_transaction_are_not_treated_as_the_state_before_it(client: Client) -> None:
     create_queued_run()
     first = client.get("/runs/")
     create_queued_run()

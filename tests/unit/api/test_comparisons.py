@@ -22,12 +22,12 @@ def sides(base: str, *others: str) -> dict[str, Any]:
 
 
 def test_verdicts_are_those_of_the_pages(api: Api, run: Run) -> None:
-    (told,) = api.read(f"runs/{run.pk}/comparisons", confidence=99, margin=1)["items"]
+    (comparison,) = api.read(f"runs/{run.pk}/comparisons", confidence=99, margin=1)["items"]
     a, b = run.variants.all()
     compared = compare_variants(a, b, counted_samples([run])[run.pk], 99.0, 1.0)
-    assert (told["base"], told["other"]) == (f"{run.pk}/deferred", f"{run.pk}/direct")
-    assert (told["confidence"], told["margin"]) == (99, 1)
-    for test, ours in zip(told["tests"], compared, strict=True):
+    assert (comparison["base"], comparison["other"]) == (f"{run.pk}/deferred", f"{run.pk}/direct")
+    assert (comparison["confidence"], comparison["margin"]) == (99, 1)
+    for test, ours in zip(comparison["tests"], compared, strict=True):
         assert (test["test"], test["verdict"], test["words"]) == (ours.test, ours.result.verdict, ours.words)
         if ours.result.effect is None:
             assert test["effect"] is None
@@ -36,27 +36,27 @@ def test_verdicts_are_those_of_the_pages(api: Api, run: Run) -> None:
             assert [test["effect"][name] for name in ("percent", "low", "high")] == [
                 change.percent, change.low, change.high,
             ]  # fmt: skip
-    assert told["verdicts"]["failed"] >= 1
-    assert sum(told["verdicts"].values()) == len(compared)
-    assert told["words"] in told["text"]
-    page = api.client.get(told["page"])
+    assert comparison["verdicts"]["failed"] >= 1
+    assert sum(comparison["verdicts"].values()) == len(compared)
+    assert comparison["words"] in comparison["text"]
+    page = api.client.get(comparison["page"])
     assert page.status_code == 200
     assert "99 %" in page.content.decode().replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
 def test_a_test_that_failed_on_one_side_is_reported(api: Api, run: Run) -> None:
-    (told,) = api.read(f"runs/{run.pk}/comparisons")["items"]
-    (failed,) = [test for test in told["tests"] if test["test"] == "udp.rr/host-host/ipv4"]
+    (comparison,) = api.read(f"runs/{run.pk}/comparisons")["items"]
+    (failed,) = [test for test in comparison["tests"] if test["test"] == "udp.rr/host-host/ipv4"]
     assert (failed["verdict"], failed["lack"], failed["b"]) == ("failed", "a boot on which the test worked", None)
 
 
 def test_runs_and_commits_may_be_compared(api: Api) -> None:
     first = create_run(tests=DEMO_TESTS[:1], build=create_build("1", "v1"))
     second = create_run(tests=DEMO_TESTS[:1], build=create_build("2", "v2"), gain=1.2, seed=2)
-    told = api.read("comparisons", **sides(f"{first.pk}/deferred", f"{second.pk}/direct", "v2/direct"))
-    assert [found["verdicts"]["faster"] for found in told["items"]] == [1, 1]
-    assert told["items"][0]["tests"][0]["effect"] == told["items"][1]["tests"][0]["effect"]
-    assert api.client.get(told["items"][1]["page"]).status_code == 200
+    answer = api.read("comparisons", **sides(f"{first.pk}/deferred", f"{second.pk}/direct", "v2/direct"))
+    assert [found["verdicts"]["faster"] for found in answer["items"]] == [1, 1]
+    assert answer["items"][0]["tests"][0]["effect"] == answer["items"][1]["tests"][0]["effect"]
+    assert api.client.get(answer["items"][1]["page"]).status_code == 200
 
 
 def test_a_run_of_four_variants_has_three_comparisons_and_one_that_waits_none(api: Api) -> None:
@@ -65,8 +65,8 @@ def test_a_run_of_four_variants_has_three_comparisons_and_one_that_waits_none(ap
 
 
 def test_a_side_that_does_not_exist_is_answered_with_those_that_do(api: Api, run: Run) -> None:
-    told = api.read("comparisons", status=404, **sides(f"{run.pk}/deferred", f"{run.pk}/eager"))
-    assert "its variants are: deferred, direct" in told["detail"]
+    answer = api.read("comparisons", status=404, **sides(f"{run.pk}/deferred", f"{run.pk}/eager"))
+    assert "its variants are: deferred, direct" in answer["detail"]
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def test_samples_are_those_of_the_table_that_is_downloaded(api: Api, run: Run, l
     samples = api.walk(f"runs/{run.pk}/samples", limit=limit)
 
     def plain(sample: dict[str, Any]) -> dict[str, str]:
-        said = {name: "" if value is None else value for name, value in sample.items()}
-        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in said.items()}
+        cells = {name: "" if value is None else value for name, value in sample.items()}
+        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in cells.items()}
 
     assert [plain(sample) for sample in samples] == rows
     assert {row["layout"] for row in rows if row["boot"] == "0"} == {"3"}
@@ -44,7 +44,7 @@ def test_filters_of_samples(api: Api, run: Run) -> None:
     assert api.walk(f"runs/{run.pk}/samples", test="nothing") == []
 
 
-def test_void_samples_say_why_and_are_not_counted(api: Api, run: Run) -> None:
+def test_void_samples_have_their_reason_and_are_not_counted(api: Api, run: Run) -> None:
     measurement = Measurement.objects.filter(boot__run=run, test=DEMO_TESTS[0])[0]
     measurement.gauges = [{"seconds": 1.0, "steal": 0.1, "clocksource": "tsc"}]
     make_void(measurement, 2, "steal: 10 %")

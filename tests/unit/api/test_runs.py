@@ -83,24 +83,24 @@ def test_filters(api: Api, query: dict[str, Any], found: str) -> None:
     assert sorted(numbers(api.read("runs", **query)["items"])) == sorted(runs[name].pk for name in found.split())
 
 
-def test_a_run_tells_what_its_page_tells(api: Api, run: Run) -> None:
-    told = api.read(f"runs/{run.pk}")
+def test_a_run_has_the_facts_of_its_page(api: Api, run: Run) -> None:
+    answer = api.read(f"runs/{run.pk}")
     ((_, (pair,)),) = verdicts([run])
-    assert told["verdicts"] == [{"base": "deferred", "variant": "direct", "words": pair.tally}]
-    assert [variant["name"] for variant in told["variants"] if variant["baseline"]] == ["deferred"]
-    assert {variant["revision"] for variant in told["variants"]} == {"v0.1-12-g0123abc"}
-    assert told["measurements"]["failed"] == 2
-    assert told["history"][-1]["to_state"] == "done"
-    for address in (told["page"], told["plan"]["url"], *(file["url"] for file in told["files"])):
+    assert answer["verdicts"] == [{"base": "deferred", "variant": "direct", "words": pair.tally}]
+    assert [variant["name"] for variant in answer["variants"] if variant["baseline"]] == ["deferred"]
+    assert {variant["revision"] for variant in answer["variants"]} == {"v0.1-12-g0123abc"}
+    assert answer["measurements"]["failed"] == 2
+    assert answer["history"][-1]["to_state"] == "done"
+    for address in (answer["page"], answer["plan"]["url"], *(file["url"] for file in answer["files"])):
         assert api.client.get(address).status_code == 200
 
 
-def test_results_from_elsewhere_say_where_they_come_from(api: Api, run: Run) -> None:
+def test_imported_results_have_their_origin(api: Api, run: Run) -> None:
     assert api.read("runs")["items"][0]["imported"] is None
     run.imported = Import.objects.create(format="csv", origin="netbenches", sha256=64 * "0", imported_by="anna")
     run.save()
-    told = api.read("runs")["items"][0]["imported"]
-    assert (told["format"], told["origin"], told["imported_by"]) == ("csv", "netbenches", "anna")
+    imported = api.read("runs")["items"][0]["imported"]
+    assert (imported["format"], imported["origin"], imported["imported_by"]) == ("csv", "netbenches", "anna")
 
 
 def test_the_list_has_verdicts_on_request(api: Api, run: Run) -> None:
@@ -128,24 +128,24 @@ def test_progress_of_a_run_that_works(api: Api, django_assert_num_queries: Djang
     progress.publish(run.pk, "boot", **where)
     progress.publish(run.pk, "measuring", test=DEMO_TESTS[0], variant="direct")
     with django_assert_num_queries(2):
-        told = api.read(f"runs/{run.pk}/progress")
-    assert (told["fraction"], told["seconds_left"], told["over"]) == (0.5, 30, False)
-    assert told["boot"] == where
-    assert told["measuring"] == {"test": DEMO_TESTS[0], "variant": "direct"}
-    assert told["events"] == f"/runs/{run.pk}/events"
+        answer = api.read(f"runs/{run.pk}/progress")
+    assert (answer["fraction"], answer["seconds_left"], answer["over"]) == (0.5, 30, False)
+    assert answer["boot"] == where
+    assert answer["measuring"] == {"test": DEMO_TESTS[0], "variant": "direct"}
+    assert answer["events"] == f"/runs/{run.pk}/events"
 
 
 def test_progress_of_a_run_that_is_over(api: Api, run: Run) -> None:
-    told = api.read(f"runs/{run.pk}/progress")
-    assert (told["state"], told["over"], told["fraction"]) == ("done", True, None)
+    answer = api.read(f"runs/{run.pk}/progress")
+    assert (answer["state"], answer["over"], answer["fraction"]) == ("done", True, None)
 
 
 def test_a_run_that_does_not_exist_is_answered_with_the_newest(api: Api) -> None:
     assert "none has been submitted" in api.read("runs/17", status=404)["detail"]
     newest = create_queued_run().pk
-    told = api.read(f"runs/{newest + 1}/boots", status=404)
-    assert told["detail"] == f"there is no run {newest + 1}; the newest is {newest}"
-    assert told["title"] == "Not Found"
+    answer = api.read(f"runs/{newest + 1}/boots", status=404)
+    assert answer["detail"] == f"there is no run {newest + 1}; the newest is {newest}"
+    assert answer["title"] == "Not Found"
 
 
 def test_a_finished_run_has_a_date_and_one_that_works_has_none(api: Api, run: Run) -> None:

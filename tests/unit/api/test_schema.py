@@ -38,23 +38,23 @@ def test_answers_are_those_of_the_document(case: Case[Any], run: Run, one_connec
 
 
 @pytest.fixture(params=[Role.READER, Role.SUBMITTER], ids=["reader", "submitter"])
-def stranger(db: None, request: pytest.FixtureRequest) -> dict[str, str]:
+def credentials(db: None, request: pytest.FixtureRequest) -> dict[str, str]:
     """The header of a user who owns none of the objects."""
-    return bearer(User.objects.create_user("stranger", role=request.param))
+    return bearer(User.objects.create_user("eve", role=request.param))
 
 
 @CHANGES.parametrize()
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
-def test_nobody_changes_what_is_not_theirs(
-    case: Case[Any], stranger: dict[str, str], others: dict[str, int], one_connection: None
+def test_users_cannot_change_objects_of_others(
+    case: Case[Any], credentials: dict[str, str], others: dict[str, int], one_connection: None
 ) -> None:
     before = everything()
     if "number" in case.path_parameters and case.meta and case.meta.generation.mode.is_positive:
         case.path_parameters["number"] = others["runs" if "/runs/" in case.path else "submissions"]
     forget_limits()
-    answer = case.call(headers={"Accept-Encoding": "identity", **stranger})
+    answer = case.call(headers={"Accept-Encoding": "identity", **credentials})
     case.validate_response(answer, excluded_checks=EXCLUDED)
-    left_out = answer.request.headers.get("Authorization") != stranger["Authorization"]
+    left_out = answer.request.headers.get("Authorization") != credentials["Authorization"]
     assert answer.status_code >= 400
     assert left_out or answer.status_code != 401
     assert everything() == before

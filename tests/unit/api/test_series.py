@@ -18,21 +18,21 @@ TEST = DEMO_TESTS[0]
 
 def test_a_series_has_a_point_for_each_commit(api: Api) -> None:
     runs = create_history(4)
-    told = api.read("series", test=TEST)
-    assert [series["name"] for series in told["series"]] == [
+    answer = api.read("series", test=TEST)
+    assert [series["name"] for series in answer["series"]] == [
         "demo/direct-or-deferred/deferred",
         "demo/direct-or-deferred/direct",
     ]
-    points = told["series"][1]["points"]
+    points = answer["series"][1]["points"]
     assert [point["run"] for point in points] == [run.pk for run in runs]
     known = {summary.run_id: summary for summary in Summary.objects.filter(variant__name="direct")}
     assert [point["mean"] for point in points] == [known[run.pk].mean for run in runs]
     assert points[0]["revision"] == "v0.1-0-g0000000"
     assert points[0]["at"] < points[1]["at"]
-    (change,) = told["changes"]
+    (change,) = answer["changes"]
     assert (change["run"], change["testbed"]) == (runs[2].pk, "demo")
     assert {(fact["before"], fact["after"]) for fact in change["facts"]} == {("6.1.0-28-amd64", "6.1.0-29-amd64")}
-    assert api.client.get(told["page"]).status_code == 200
+    assert api.client.get(answer["page"]).status_code == 200
 
 
 def test_changes_of_level_are_those_of_the_page(api: Api) -> None:
@@ -48,15 +48,15 @@ def test_changes_of_level_are_those_of_the_page(api: Api) -> None:
 def test_a_part_of_a_series(api: Api) -> None:
     runs = create_history(4)
     name = "demo/direct-or-deferred/direct"
-    told = api.read("series", test=TEST, by="run", newest=2, to=runs[2].pk, series=name)
-    ((series),) = told["series"]
+    answer = api.read("series", test=TEST, by="run", newest=2, to=runs[2].pk, series=name)
+    ((series),) = answer["series"]
     assert (series["name"], [point["run"] for point in series["points"]]) == (name, [runs[1].pk, runs[2].pk])
     assert {point["at"] for point in series["points"]} == {None}
 
 
 def test_a_test_that_was_never_measured_has_no_series(api: Api) -> None:
-    told = api.read("series", test="nothing")
-    assert (told["series"], told["unit"], told["direction"]) == ([], "", None)
+    answer = api.read("series", test="nothing")
+    assert (answer["series"], answer["unit"], answer["direction"]) == ([], "", None)
     assert api.read("summaries", test="nothing")["items"] == []
 
 

@@ -108,7 +108,7 @@ def test_subject_carries_no_escapes() -> None:
         (DIFF + b"base-commit: %s\nbase-commit: %s\n" % (b"a" * 40, b"b" * 40), "two base commits"),
     ],
 )
-def test_refusal_says_what_to_send(content: bytes, sentence: str) -> None:
+def test_a_refusal_states_what_to_send(content: bytes, sentence: str) -> None:
     with pytest.raises(PatchError, match=re.escape(sentence)):
         read_series(content)
 

@@ -29,11 +29,11 @@ class Files(BaseHTTPRequestHandler):
     content = CONTENT
     etag: str | None = '"one"'
     breaks = len(CONTENT)
-    asked: list[str | None] = []
+    ranges: list[str | None] = []
 
     def do_GET(self) -> None:
         wanted = self.headers.get("Range")
-        self.asked.append(wanted)
+        self.ranges.append(wanted)
         begin = int((re.search(r"\d+", wanted or "") or ["0"])[0])
         part = bool(wanted and self.etag and self.headers.get("If-Range") == self.etag)
         if part and begin >= len(self.content):
@@ -55,7 +55,7 @@ class Files(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def files() -> Iterator[tuple[Server, type[Files]]]:
-    handler = type("Handler", (Files,), {"asked": []})
+    handler = type("Handler", (Files,), {"ranges": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
@@ -69,7 +69,7 @@ def test_a_broken_download_goes_on_where_it_stopped(files: tuple[Server, type[Fi
     handler.breaks = 100_000
     download(server, "/file", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
-    assert handler.asked == [None, "bytes=100000-", "bytes=200000-"]
+    assert handler.ranges == [None, "bytes=100000-", "bytes=200000-"]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -79,7 +79,7 @@ def test_a_later_call_goes_on_where_an_earlier_one_stopped(files: tuple[Server, 
     (tmp_path / "file.part.etag").write_text('"one"')
     download(server, "/file", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
-    assert handler.asked == ["bytes=1000-"]
+    assert handler.ranges == ["bytes=1000-"]
 
 
 @pytest.mark.parametrize("left", [b"of another file", CONTENT, CONTENT + b"more"])
@@ -106,7 +106,7 @@ def test_a_server_that_sends_nothing_is_not_polled_forever(files: tuple[Server, 
     handler.breaks = 0
     with pytest.raises(ServerError):
         download(server, "/file", tmp_path / "file")
-    assert len(handler.asked) <= 5
+    assert len(handler.ranges) <= 5
 
 
 def archive(path: Path, sums: str) -> Path:

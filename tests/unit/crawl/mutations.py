@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode
 
-from tests.unit.accounts.site import ANYBODY, ROLES, Site
+from tests.unit.accounts.site import ANONYMOUS, ROLES, Site
 from tests.unit.crawl import shapes, values
 from tests.unit.crawl.addresses import Address
 from tests.unit.crawl.asking import Headers, Received, Request
@@ -118,7 +118,7 @@ class Mutations:
 
         It is more often a user whom no check of permissions refuses.
         """
-        person = permitted(address) if self._random.random() < 0.5 else self._random.choice([ANYBODY, *ROLES])
+        person = permitted(address) if self._random.random() < 0.5 else self._random.choice([ANONYMOUS, *ROLES])
         draft = self._draft(address, method, person)
         self._spoil(draft, spot)
         if self._random.random() < 0.25:
@@ -135,7 +135,7 @@ class Mutations:
         site, given = self._site, self._site.values(address.name)
         query = parse_qsl(site.query(address.name).removeprefix("?"))
         headers = [(b"host", b"testserver")]
-        if person != ANYBODY:
+        if person != ANONYMOUS:
             token, session = site.tokens[person].encode(), site.sessions[person].encode()
             headers.append(
                 (b"authorization", b"Bearer " + token) if address.operations else (b"cookie", b"sessionid=" + session)

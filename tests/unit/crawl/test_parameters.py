@@ -45,8 +45,8 @@ class Pages:
         self._application = Application()
         self.names = names
         self._requests = Mutations(site, names.known, 0)
-        self.asked = [one for one in ADDRESSES if not one.operations and one.name not in {STREAM, ELSEWHERE}]
-        for address in self.asked:
+        self.requested = [one for one in ADDRESSES if not one.operations and one.name not in {STREAM, ELSEWHERE}]
+        for address in self.requested:
             names.learn(address, self.ask(address).body)
 
     def ask(self, address: Address, query: str = "") -> Answer:
@@ -59,7 +59,7 @@ class Pages:
         return answer
 
     def parameters(self) -> Iterator[tuple[Address, str]]:
-        for address in self.asked:
+        for address in self.requested:
             if address.action and address.name != "/account/log/":
                 continue  # its view reads the fields of a posted form
             free = ANY_TEXT.get(address.name, set())

@@ -93,9 +93,11 @@ def test_deliveries_of_forges(github: Bot, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_answers_to_forges(github: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
-        assert github.say("/perf help")
+        assert github.comment("/perf help")
     first = CommentRequest.objects.order_by("pk")[0]
-    monkeypatch.setattr(following, "post_report", failing_once(following.post_report, lambda asked: asked == first))
+    monkeypatch.setattr(
+        following, "post_report", failing_once(following.post_report, lambda requested: requested == first)
+    )
     following.follow()
     assert Letter.objects.count() == 2
     only_fault("report to a forge")

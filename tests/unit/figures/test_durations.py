@@ -87,7 +87,7 @@ def test_a_histogram_is_zero_where_no_connection_was() -> None:
 
 
 @pytest.mark.django_db
-def test_the_page_of_a_comparison_draws_them_and_tells_their_quantiles(client: Client) -> None:
+def test_the_page_of_a_comparison_has_their_figure_and_quantiles(client: Client) -> None:
     address = comparison_address(create_run(tests=[TEST, "tcp.stream/host-host/ipv4"]))
     text = text_of(page(client, address))
     side = r"(?: \d{2,3}(?:\.\d)?){6}"

@@ -37,7 +37,7 @@ def title(root: ElementTree.Element) -> str:
     return root.findtext(f"{SVG}title", "")
 
 
-def test_the_badge_of_a_test_says_its_verdict(client: Client, run: Run) -> None:
+def test_the_badge_of_a_test_shows_its_verdict(client: Client, run: Run) -> None:
     _, root = picture(client, f"/runs/{run.pk}/compare/deferred..direct/badge.svg", {"test": DEMO_TESTS[0]})
     ((_, (pair,)),) = verdicts([run])
     change = pair.tests[0].change
@@ -101,7 +101,7 @@ def test_no_text_becomes_markup(text: str) -> None:
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == {"svg", "title", "rect", "g", "text"}
 
 
-def test_the_pages_say_how_to_embed_them(client: Client, run: Run) -> None:
+def test_the_pages_have_the_code_that_embeds_them(client: Client, run: Run) -> None:
     page = client.get(f"/runs/{run.pk}/compare/deferred..direct/").content.decode()
     address = f"http://testserver/runs/{run.pk}/compare/deferred..direct/"
     assert f"[![direct vs deferred]({address}badge.svg)]({address})" in page

@@ -24,7 +24,7 @@ def test_every_sample_is_a_point_and_discarded_ones_are_hollow(run: Run) -> None
     assert hollow == samples.filter(discarded=True).count()
 
 
-def test_a_void_sample_is_hollow_and_says_so(run: Run) -> None:
+def test_a_void_sample_is_hollow_and_labelled_void(run: Run) -> None:
     measurement = Measurement.objects.filter(boot__run=run, test=run_results(run).tests[0].name)[0]
     make_void(measurement, 2, "steal: 12 %")
     traces = samples_figure(run_results(run).tests[0].metrics[0])["data"]

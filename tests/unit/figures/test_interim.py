@@ -19,7 +19,7 @@ from tests.unit.pages import page
 
 pytestmark = pytest.mark.django_db
 TEST = "tcp.stream/host-host/ipv4"
-TOLD = [[1.0, 4e9], [2.0, 1e9], [3.0, 5e9]]
+INTERIM = [[1.0, 4e9], [2.0, 1e9], [3.0, 5e9]]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def run() -> Run:
     void.
     """
     made = create_run(tests=[TEST], boots=1, samples=4, discard=1)
-    Measurement.objects.update(interim=[TOLD] * 4 + [[]])
+    Measurement.objects.update(interim=[INTERIM] * 4 + [[]])
     make_void(Measurement.objects.order_by("pk")[0], 2, "steal: 9 %")
     return made
 
@@ -46,7 +46,7 @@ def test_the_page_draws_a_line_for_each_sample_that_counts(client: Client, run: 
     assert sum(len(trace["x"]) for trace in thinned) <= 6
 
 
-def test_runs_whose_tools_told_nothing_have_no_such_graph(client: Client) -> None:
+def test_runs_without_interim_results_have_no_such_graph(client: Client) -> None:
     made = create_run(tests=[TEST])
     assert "interim-" not in page(client, f"/runs/{made.pk}/")
     assert csv_rows(client, made) == []
@@ -63,7 +63,7 @@ def test_all_intervals_can_be_taken_away(client: Client, run: Run) -> None:
     assert {(row["variant"], row["sample"]) for row in rows} == {
         (variant, str(sample)) for variant in ("deferred", "direct") for sample in range(4)
     }
-    assert [(float(row["at"]), float(row["throughput"])) for row in rows[:3]] == [tuple(point) for point in TOLD]
+    assert [(float(row["at"]), float(row["throughput"])) for row in rows[:3]] == [tuple(point) for point in INTERIM]
     tree = json.loads(b"".join(client.get(f"/runs/{run.pk}/run.json")))
-    (told, *_) = client.get(f"/api/v1/runs/{run.pk}/measurements").json()["items"]
-    assert tree["boots"][0]["measurements"][0]["interim"] == told["interim"] == [TOLD] * 4 + [[]]
+    (measurement, *_) = client.get(f"/api/v1/runs/{run.pk}/measurements").json()["items"]
+    assert tree["boots"][0]["measurements"][0]["interim"] == measurement["interim"] == [INTERIM] * 4 + [[]]

@@ -59,10 +59,10 @@ def headers(kind: str, body: bytes, secret: str, delivery: str = "", event: str 
         return {"X-Gitlab-Event": "Note Hook", "X-Gitlab-Token": secret, "Idempotency-Key": delivery}
     name = "issue_comment" if event == "comment" else "pull_request"
     if kind == "github":
-        told = {"X-GitHub-Event": name, "X-GitHub-Delivery": delivery, "X-Hub-Signature-256": f"sha256={signature}"}
+        fields = {"X-GitHub-Event": name, "X-GitHub-Delivery": delivery, "X-Hub-Signature-256": f"sha256={signature}"}
     else:
-        told = {"X-Gitea-Event": name, "X-Gitea-Delivery": delivery, "X-Gitea-Signature": signature}
-    return told
+        fields = {"X-Gitea-Event": name, "X-Gitea-Delivery": delivery, "X-Gitea-Signature": signature}
+    return fields
 
 
 def signed_for_gitlab(body: bytes, secret: str, at: float | None = None) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Bot:
             f"/forges/{self.project}/webhook", body, content_type="application/json", headers=signed
         )
 
-    def say(self, text: str, login: str = "", person: int = 0) -> CommentRequest | None:
+    def comment(self, text: str, login: str = "", person: int = 0) -> CommentRequest | None:
         """Comment on the pull request, and handle it."""
         number = 1000 + CommentRequest.objects.count()
         assert self.deliver(commented(self.kind, text, login, person, number)) == 202

@@ -138,14 +138,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.peer.calls.append(self.command)
             self._send(trouble.status, {"message": "trouble"}, trouble.headers)
             return
-        status, said = self.peer.answer(self.command, self.path, dict(self.headers), content)
+        status, body = self.peer.answer(self.command, self.path, dict(self.headers), content)
         if trouble:
             self.connection.close()
             return
-        self._send(status, said)
+        self._send(status, body)
 
-    def _send(self, status: int, said: object, headers: Mapping[str, str] | None = None) -> None:
-        data = json.dumps(said).encode()
+    def _send(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(body).encode()
         self.send_response(status)
         for name, value in {**(headers or {}), "Content-Length": str(len(data))}.items():
             self.send_header(name, value)

@@ -31,7 +31,7 @@ NASTY = "@everyone <img src=x onerror=alert(1)> `|` **b** [x](javascript:1) </de
 
 
 @pytest.fixture
-def asked(db: None) -> CommentRequest:
+def comment_request(db: None) -> CommentRequest:
     author = create_submission().author
     Submission.objects.all().delete()
     project = Project.objects.create(
@@ -41,13 +41,13 @@ def asked(db: None) -> CommentRequest:
     return CommentRequest.objects.create(project=project, pull=1, comment=1, login="eve", words="tcp", head="b" * 40)
 
 
-def measured(asked: CommentRequest, *runs: Run, **fields: object) -> str:
+def measured(comment_request: CommentRequest, *runs: Run, **fields: object) -> str:
     """The comment on submissions that have been measured."""
     for run in runs:
         submission = create_submission(SubmissionState.APPROVED, **fields)
         submission.runs.add(run)
-        asked.submissions.add(submission)
-    return report(asked).body
+        comment_request.submissions.add(submission)
+    return report(comment_request).body
 
 
 def unfolded(body: str) -> str:
@@ -62,8 +62,8 @@ def rendered(body: str) -> str:
     return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(body))
 
 
-def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: CommentRequest) -> None:
-    body = measured(asked, create_run(boots=4, gain=1.2))
+def test_the_verdict_first_then_five_rows_then_the_rest_folded(comment_request: CommentRequest) -> None:
+    body = measured(comment_request, create_run(boots=4, gain=1.2))
     assert body.startswith("**Faster: 6 faster**\n")
     assert len(rows(body)) == 5
     row = r"\| `\S+` \| `direct` \| \+\S+.% \(\+\S+ to \+\S+\) \| faster \|"
@@ -78,25 +78,25 @@ def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: CommentReq
     assert html.count("<details>") == html.count("</details>") == 4
 
 
-def test_a_row_whose_verdict_is_in_doubt_says_so(asked: CommentRequest) -> None:
-    body = measured(asked, create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0))
+def test_a_row_whose_verdict_is_in_doubt_states_it(comment_request: CommentRequest) -> None:
+    body = measured(comment_request, create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0))
     assert len(re.findall(r"\| faster; sentinel \+3\.\d+.% \|$", unfolded(body), re.MULTILINE)) == 2
     assert "Drift may explain" in unfolded(body)
 
 
-def test_without_a_change_it_says_what_would_have_been_seen(asked: CommentRequest) -> None:
-    body = measured(asked, create_run(tests=["tcp.rr/host-host/ipv4"], boots=4, gain=1.0))
+def test_without_a_change_it_states_the_detectable_difference(comment_request: CommentRequest) -> None:
+    body = measured(comment_request, create_run(tests=["tcp.rr/host-host/ipv4"], boots=4, gain=1.0))
     assert not rows(body)
     assert re.search(r"Changes from [\d.]+.% on would have shown in each test in 4 runs of 5", body)
     assert body.splitlines()[0] in {"**Equivalent: 1 equivalent**", "**No change was proven: 1 not enough data**"}
 
 
-def test_several_comparisons_are_one_comment(asked: CommentRequest) -> None:
+def test_several_comparisons_are_one_comment(comment_request: CommentRequest) -> None:
     made = [create_run(tests=DEMO_TESTS[:1], boots=4, gain=gain, seed=seed) for seed, gain in enumerate((0.8, 1.2), 1)]
-    body = measured(asked, *made)
+    body = measured(comment_request, *made)
     assert body.splitlines()[0] == "**Slower and faster: 1 slower, 1 faster**"
     assert len(rows(body)) == 2
-    assert report(asked).state == "failure"
+    assert report(comment_request).state == "failure"
     assert "<summary>ministat <code>debug.mpsafenet=1 net.isr.dispatch=deferred</code></summary>" in body
 
 
@@ -110,45 +110,45 @@ def test_several_comparisons_are_one_comment(asked: CommentRequest) -> None:
     ],
 )
 def test_what_is_not_measured(
-    asked: CommentRequest, state: SubmissionState, reason: str, verdict: str, status: str
+    comment_request: CommentRequest, state: SubmissionState, reason: str, verdict: str, status: str
 ) -> None:
-    asked.submissions.add(create_submission(state, reason=reason))
-    told = report(asked)
-    assert told.body.startswith(f"**{verdict}**\n\nCommit `bbbbbbbbbbbb`, [submission ")
-    assert (told.state, told.description, told.final) == (status, verdict, state != SubmissionState.WAITING)
-    assert bool(reason) == ("<summary>Why</summary>" in told.body)
+    comment_request.submissions.add(create_submission(state, reason=reason))
+    comment = report(comment_request)
+    assert comment.body.startswith(f"**{verdict}**\n\nCommit `bbbbbbbbbbbb`, [submission ")
+    assert (comment.state, comment.description, comment.final) == (status, verdict, state != SubmissionState.WAITING)
+    assert bool(reason) == ("<summary>Why</summary>" in comment.body)
 
 
-def test_a_run_that_failed_says_why(asked: CommentRequest) -> None:
+def test_the_comment_for_a_failed_run_states_the_reason(comment_request: CommentRequest) -> None:
     run = create_queued_run()
     Run.objects.filter(pk=run.pk).update(state="failed", reason="no such host: <b>x</b>")
-    body = measured(asked, run)
+    body = measured(comment_request, run)
     assert body.startswith(f"**Could not be measured: run {run.pk} failed**")
     assert "<b>" not in rendered(body)
 
 
-def test_what_is_outdated_is_marked_and_folded(asked: CommentRequest) -> None:
-    body = measured(asked, create_run(tests=DEMO_TESTS[:1], boots=4, gain=1.2))
-    asked.outdated = True
-    old = report(asked).body
+def test_what_is_outdated_is_marked_and_folded(comment_request: CommentRequest) -> None:
+    body = measured(comment_request, create_run(tests=DEMO_TESTS[:1], boots=4, gain=1.2))
+    comment_request.outdated = True
+    old = report(comment_request).body
     assert old.startswith("*Outdated: this was about commit `bbbbbbbbbbbb`; ")
     assert "<details><summary>Faster: 1 faster</summary>" in old
     assert body.rpartition("\n\n")[0] in old
 
 
-def test_the_text_of_others_is_never_markup_and_calls_nobody(asked: CommentRequest) -> None:
+def test_the_text_of_others_is_never_markup_and_calls_nobody(comment_request: CommentRequest) -> None:
     run = create_run(tests=DEMO_TESTS[:1], boots=4, gain=1.2)
     HostFacts.objects.update(name=NASTY, facts={NASTY: NASTY})
     Variant.objects.update(tunables={"a.b": NASTY})
     run.plan.title = NASTY
     run.plan.save()
-    calm(measured(asked, run, create_queued_run(), title=NASTY))
+    calm(measured(comment_request, run, create_queued_run(), title=NASTY))
 
 
-def test_a_comment_is_as_long_as_may_be(asked: CommentRequest) -> None:
+def test_a_comment_is_as_long_as_may_be(comment_request: CommentRequest) -> None:
     run = create_run(tests=DEMO_TESTS[:1], boots=4)
     HostFacts.objects.update(facts={f"fact{number}": "x" * 100 for number in range(600)})
-    body = measured(asked, run)
+    body = measured(comment_request, run)
     assert len(body) < GITHUB_LIMIT
     assert "Environment" not in body
     assert "How to reproduce" in body

@@ -125,7 +125,7 @@ def test_what_others_wrote_is_no_markup(github: Bot) -> None:
     assert ": `` net: @everybody `<b>` <!-- x ``" in words(github)
 
 
-def test_nothing_is_said_that_nobody_wants_or_that_is_not_confirmed(github: Bot) -> None:
+def test_no_report_without_a_subscriber_or_confirmation(github: Bot) -> None:
     alert = alert_on(github, issues=False)
     conclude(alert)
     TrackedBranch.objects.update(issues=True)

@@ -23,7 +23,7 @@ from tests.unit.submissions.conftest import person
 HOUR = timedelta(hours=1)
 
 
-def tell(at: datetime | None = None) -> None:
+def report_and_deliver(at: datetime | None = None) -> None:
     follow()
     deliver(at)
 
@@ -42,46 +42,46 @@ def first_line(bot: Bot) -> str:
 
 def test_one_comment_and_a_status_follow_a_run(bot: Bot) -> None:
     bot.know(Role.MAINTAINER)
-    asked = bot.say("/perf tcp")
-    tell()
+    request = bot.comment("/perf tcp")
+    report_and_deliver()
     assert first_line(bot) == "**Queued**"
     Run.objects.update(state=RunState.RUNNING, started=timezone.now())
-    tell()
-    tell()
+    report_and_deliver()
+    report_and_deliver()
     assert first_line(bot) == "**Being measured**"
     finish()
-    tell()
+    report_and_deliver()
     assert first_line(bot) == "**Slower: 1 slower**"
     edit = {"gitlab": "PUT"}.get(bot.kind, "PATCH")
     assert bot.peer.calls == ["POST", "POST", edit, "POST", edit, "POST"]
     failed = "failed" if bot.kind == "gitlab" else "failure"
     assert [status["state"] for status in bot.peer.statuses] == ["pending", "pending", failed]
-    assert asked is not None
-    assert {status["sha"] for status in bot.peer.statuses} == {asked.head}
+    assert request is not None
+    assert {status["sha"] for status in bot.peer.statuses} == {request.head}
     assert bot.peer.statuses[-1]["target_url"].endswith(f"/submissions/{Submission.objects.get().number}/")
     assert CommentRequest.objects.get().settled
-    tell()
+    report_and_deliver()
     assert len(bot.peer.calls) == 6
 
 
 def test_what_is_measured_again_is_followed(github: Bot) -> None:
     github.know(Role.MAINTAINER)
-    github.say("/perf tcp")
+    github.comment("/perf tcp")
     finish()
-    tell()
+    report_and_deliver()
     assert first_line(github) == "**Slower: 1 slower**"
     services.rerun(person("maintainer", Role.MAINTAINER), Submission.objects.get().number)
-    tell()
+    report_and_deliver()
     assert first_line(github) == "**Queued**"
 
 
 def test_nothing_is_lost_while_the_forge_is_down_for_a_day(github: Bot) -> None:
     github.know(Role.MAINTAINER)
-    github.say("/perf tcp")
+    github.comment("/perf tcp")
     github.peer.stop()
     clock = now = timezone.now()
     while clock < now + timedelta(days=1):
-        tell(clock)
+        report_and_deliver(clock)
         if clock == now:
             finish()
         clock += timedelta(hours=1)
@@ -92,9 +92,9 @@ def test_nothing_is_lost_while_the_forge_is_down_for_a_day(github: Bot) -> None:
 
 
 def test_an_answer_that_is_lost_makes_no_second_comment(bot: Bot) -> None:
-    bot.say("/perf help")
+    bot.comment("/perf help")
     bot.peer.trouble = Trouble(lost=True)
-    tell()
+    report_and_deliver()
     assert len(bot.peer.comments) == 1
     bot.peer.trouble = None
     deliver(timezone.now() + HOUR)
@@ -111,13 +111,13 @@ def test_an_answer_that_is_lost_makes_no_second_comment(bot: Bot) -> None:
         (503, {"Retry-After": "{then}"}),
     ],
 )
-def test_who_wants_to_be_left_alone_is(github: Bot, status: int, headers: dict[str, str]) -> None:
+def test_no_delivery_before_the_time_that_the_server_names(github: Bot, status: int, headers: dict[str, str]) -> None:
     then = timezone.now() + 2 * HOUR
-    told = {"{in two hours}": f"{then.timestamp():.0f}", "{then}": f"{then:%a, %d %b %Y %H:%M:%S GMT}"}
-    github.peer.trouble = Trouble(status, {name: told.get(value, value) for name, value in headers.items()})
+    times = {"{in two hours}": f"{then.timestamp():.0f}", "{then}": f"{then:%a, %d %b %Y %H:%M:%S GMT}"}
+    github.peer.trouble = Trouble(status, {name: times.get(value, value) for name, value in headers.items()})
     for text in ("/perf help", "/perf status"):
-        github.say(text)
-    tell()
+        github.comment(text)
+    report_and_deliver()
     assert github.peer.calls == ["POST"], "the other letter waits with it"
     deliver(then - HOUR)
     assert github.peer.calls == ["POST"]
@@ -128,10 +128,10 @@ def test_who_wants_to_be_left_alone_is(github: Bot, status: int, headers: dict[s
 
 def test_a_token_that_is_missing_or_wrong_can_be_mended(github: Bot) -> None:
     token = token_file(github.project).read_text()
-    github.say("/perf help")
+    github.comment("/perf help")
     for at, wrong in enumerate(("", "another token, but a wrong one")):
         token_file(github.project).write_text(wrong)
-        tell(timezone.now() + at * HOUR)
+        report_and_deliver(timezone.now() + at * HOUR)
         assert not github.peer.comments
     assert "401" in Letter.objects.get().problem
     token_file(github.project).write_text(token)
@@ -140,25 +140,25 @@ def test_a_token_that_is_missing_or_wrong_can_be_mended(github: Bot) -> None:
 
 
 def test_a_comment_that_a_user_deleted_is_not_written_anew(github: Bot) -> None:
-    github.say("/perf tcp", "eve", 66)
-    tell()
+    github.comment("/perf tcp", "eve", 66)
+    report_and_deliver()
     github.peer.trouble = Trouble(404)
     finish()
     Submission.objects.update(state="approved")
-    tell()
+    report_and_deliver()
     letter = Letter.objects.get(key__startswith="comment")
     assert (letter.due, letter.problem.endswith(' 404 {"message": "trouble"}')) == (None, True)
 
 
 def test_a_redirect_is_not_followed(github: Bot) -> None:
     github.peer.trouble = Trouble(307, {"Location": f"{github.peer.url}/elsewhere"})
-    github.say("/perf help")
-    tell()
+    github.comment("/perf help")
+    report_and_deliver()
     assert (github.peer.calls, Letter.objects.get().due is None) == (["POST"], False)
 
 
 def test_a_project_that_is_gone_gets_nothing(github: Bot) -> None:
-    github.say("/perf help")
+    github.comment("/perf help")
     follow()
     Project.objects.all().delete()
     deliver()

@@ -17,49 +17,49 @@ from tests.unit.forges.conftest import AUTHOR, Bot, commented, example
 WAITING, APPROVED = SubmissionState.WAITING, SubmissionState.APPROVED
 
 
-def submissions_of(asked: CommentRequest | None) -> list[Submission]:
-    assert asked is not None
-    assert not asked.answer
-    return list(asked.submissions.order_by("number"))
+def submissions_of(request: CommentRequest | None) -> list[Submission]:
+    assert request is not None
+    assert not request.answer
+    return list(request.submissions.order_by("number"))
 
 
 def test_what_an_untrusted_user_requests_waits_for_approval(bot: Bot) -> None:
-    asked = bot.say("Is it faster?\r\n/perf run tcp net.isr.dispatch=direct,deferred", "eve", 66)
-    made = submissions_of(asked)
+    request = bot.comment("Is it faster?\r\n/perf run tcp net.isr.dispatch=direct,deferred", "eve", 66)
+    made = submissions_of(request)
     assert [(one.state, one.author, one.mirror) for one in made] == [
         (WAITING, bot.project.account, bot.project.mirror)
     ] * 2
     assert ["direct" in one.plan for one in made] == [True, False]
-    assert asked is not None
-    assert made[0].base == bot.checkout.git("rev-parse", "HEAD").decode().strip() != asked.head
+    assert request is not None
+    assert made[0].base == bot.checkout.git("rev-parse", "HEAD").decode().strip() != request.head
     assert not Run.objects.exists()
     assert set(Entry.objects.values_list("means", "who")) == {(Means.COMMENT, "strangers")}
 
 
 def test_a_maintainer_measures_their_own_pull_request_at_once(bot: Bot) -> None:
     user = bot.know(Role.MAINTAINER)
-    [made] = submissions_of(bot.say("/perf tcp"))
+    [made] = submissions_of(bot.comment("/perf tcp"))
     assert (made.state, made.author, made.runs.count()) == (APPROVED, user, 1)
 
 
 def test_the_pull_request_of_another_waits_whatever_user_requests_it(github: Bot) -> None:
     user = github.know(Role.MAINTAINER, "maria")
-    [made] = submissions_of(github.say("/perf tcp", "Maria", 5))
+    [made] = submissions_of(github.comment("/perf tcp", "Maria", 5))
     assert (made.state, made.author) == (WAITING, user)
 
 
 def test_a_name_that_was_given_to_another_user_is_untrusted(github: Bot) -> None:
     github.know(Role.MAINTAINER)
-    github.say("/perf help")
-    [made] = submissions_of(github.say("/perf tcp", AUTHOR["github"][0], 999))
+    github.comment("/perf help")
+    [made] = submissions_of(github.comment("/perf tcp", AUTHOR["github"][0], 999))
     assert (made.state, made.author) == (WAITING, github.project.account)
 
 
 def test_a_changed_head_is_another_submission_and_waits_again(github: Bot) -> None:
-    first = github.say("/perf tcp", "eve", 66)
+    first = github.comment("/perf tcp", "eve", 66)
     Submission.objects.update(state=APPROVED)
     head = github.push("other")
-    second = github.say("/perf tcp", "eve", 66)
+    second = github.comment("/perf tcp", "eve", 66)
     assert first is not None
     assert second is not None
     assert [one.state for one in submissions_of(second)] == [WAITING]
@@ -67,12 +67,12 @@ def test_a_changed_head_is_another_submission_and_waits_again(github: Bot) -> No
 
 
 def test_the_same_again_is_what_there_is(github: Bot) -> None:
-    first, second = (submissions_of(github.say("/perf tcp", "eve", 66)) for _ in range(2))
+    first, second = (submissions_of(github.comment("/perf tcp", "eve", 66)) for _ in range(2))
     assert first == second
 
 
-def test_a_push_makes_what_was_said_outdated(bot: Bot) -> None:
-    asked = bot.say("/perf tcp", "eve", 66)
+def test_a_push_marks_earlier_comments_as_outdated(bot: Bot) -> None:
+    request = bot.comment("/perf tcp", "eve", 66)
     pushed = {
         "github": "github-pull_request.synchronize",
         "gitlab": "gitlab-merge_request",
@@ -83,13 +83,13 @@ def test_a_push_makes_what_was_said_outdated(bot: Bot) -> None:
         payload["pull_request"]["number"] = payload["number"] = 1
     assert bot.deliver(payload, event="push") == 202
     act_on_all()
-    assert asked is not None
-    asked.refresh_from_db()
-    assert asked.outdated
+    assert request is not None
+    request.refresh_from_db()
+    assert request.outdated
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("/perf run tpc", "did you mean “tcp”?"),
         ("/perf help", "/perf run tcp net.isr.dispatch=direct,deferred"),
@@ -101,16 +101,16 @@ def test_a_push_makes_what_was_said_outdated(bot: Bot) -> None:
         ("/perf tcp base=@everyone|`x`<b>", "`` “@everyone¦`x`<b>” names no commit: give a branch, a tag or a hash ``"),
     ],
 )
-def test_mistakes_are_answered(github: Bot, text: str, said: str) -> None:
-    asked = github.say(text)
-    assert asked is not None
-    assert said in asked.answer
+def test_mistakes_are_answered(github: Bot, text: str, reason: str) -> None:
+    request = github.comment(text)
+    assert request is not None
+    assert reason in request.answer
     assert not Submission.objects.exists()
 
 
 def test_who_is_not_answered(github: Bot) -> None:
     for text, login in (("Nice. See /perf help", "eve"), ("> /perf tcp", "eve"), ("/perf tcp", github.project.login)):
-        assert github.say(text, login, 7) is None
+        assert github.comment(text, login, 7) is None
     bot = commented("github", "/perf tcp", number=5)
     bot["comment"]["user"]["type"] = "Bot"
     github.deliver(bot)
@@ -119,18 +119,18 @@ def test_who_is_not_answered(github: Bot) -> None:
 
 
 def test_status_and_cancel(github: Bot) -> None:
-    [made] = submissions_of(github.say("/perf tcp", "eve", 66))
-    status = github.say("/perf status", "bob", 67)
+    [made] = submissions_of(github.comment("/perf tcp", "eve", 66))
+    status = github.comment("/perf status", "bob", 67)
     assert status is not None
     assert f"[submission {made.number}](http://" in status.answer
     assert status.answer.endswith("/): waiting for approval.")
-    stranger = github.say("/perf cancel", "bob", 67)
-    assert stranger is not None
-    assert stranger.answer.startswith("Only the user who requested it")
-    for said in ("Cancelled.", "The run has ended, so it cannot be cancelled."):
-        answer = github.say("/perf cancel", "eve", 66)
+    refused = github.comment("/perf cancel", "bob", 67)
+    assert refused is not None
+    assert refused.answer.startswith("Only the user who requested it")
+    for expected in ("Cancelled.", "The run has ended, so it cannot be cancelled."):
+        answer = github.comment("/perf cancel", "eve", 66)
         assert answer is not None
-        assert answer.answer == said
+        assert answer.answer == expected
     made.refresh_from_db()
     assert made.state == SubmissionState.CANCELLED
 
@@ -138,40 +138,40 @@ def test_status_and_cancel(github: Bot) -> None:
 def test_who_is_known_cancels_only_what_they_may(github: Bot) -> None:
     github.know(Role.SUBMITTER, "sam")
     github.know(Role.MAINTAINER)
-    github.say("/perf tcp", "eve", 66)
-    refused = github.say("/perf cancel", "sam", 68)
+    github.comment("/perf tcp", "eve", 66)
+    refused = github.comment("/perf cancel", "sam", 68)
     assert refused is not None
     assert "“cancel any” needs the role maintainer" in refused.answer
-    done = github.say("/perf cancel")
+    done = github.comment("/perf cancel")
     assert done is not None
     assert done.answer == "Cancelled."
 
 
 def test_more_than_the_quota_is_reported_beside_what_was_taken(github: Bot, settings: Settings) -> None:
     settings.OPEN_SUBMISSIONS = 1
-    asked = github.say("/perf tcp net.isr.dispatch=direct,deferred", "eve", 66)
-    assert asked is not None
-    assert asked.submissions.count() == 1
-    assert "You have 1 submissions that are not over" in asked.answer
+    request = github.comment("/perf tcp net.isr.dispatch=direct,deferred", "eve", 66)
+    assert request is not None
+    assert request.submissions.count() == 1
+    assert "You have 1 submissions that are not over" in request.answer
 
 
-def test_what_cannot_be_fetched_is_tried_again_and_then_told(github: Bot) -> None:
+def test_a_fetch_that_fails_is_repeated_and_then_reported(github: Bot) -> None:
     where = github.checkout.tree
     away = where.rename(where.with_name("away"))
-    asked = github.say("/perf tcp", "eve", 66)
-    assert asked is not None
-    assert (asked.answer, asked.submissions.count(), Delivery.objects.get().attempts) == ("", 0, 1)
+    request = github.comment("/perf tcp", "eve", 66)
+    assert request is not None
+    assert (request.answer, request.submissions.count(), Delivery.objects.get().attempts) == ("", 0, 1)
     away.rename(where)
     act_on_all()
-    assert not asked.submissions.exists(), "not before its time"
+    assert not request.submissions.exists(), "not before its time"
     act_on_all(timezone.now() + timedelta(minutes=2))
-    assert (asked.submissions.count(), Delivery.objects.get().due) == (1, None)
+    assert (request.submissions.count(), Delivery.objects.get().due) == (1, None)
 
     where.rename(away)
-    asked = github.say("/perf udp", "eve", 66)
+    request = github.comment("/perf udp", "eve", 66)
     for day in range(1, MOST_ATTEMPTS):
         act_on_all(timezone.now() + timedelta(days=day))
-    assert asked is not None
-    asked.refresh_from_db()
-    assert asked.answer.startswith(f"{MOST_ATTEMPTS} attempts failed: `cannot be fetched: ")
+    assert request is not None
+    request.refresh_from_db()
+    assert request.answer.startswith(f"{MOST_ATTEMPTS} attempts failed: `cannot be fetched: ")
     assert not Delivery.objects.filter(due__isnull=False).exists()

@@ -32,8 +32,8 @@ PUSHED = {"github": "github-pull_request.synchronize", "gitlab": "gitlab-merge_r
 def test_a_comment_is_understood(kind: str) -> None:
     payload = commented(kind, "/perf help")
     login, person = AUTHOR[kind]
-    said = FORGES[kind].read(EVENTS[kind], payload)
-    assert said == Event(
+    event = FORGES[kind].read(EVENTS[kind], payload)
+    assert event == Event(
         "comment",
         PATH[kind],
         1,
@@ -41,11 +41,11 @@ def test_a_comment_is_understood(kind: str) -> None:
         person,
         own=True,
         comment=1244,
-        title=said.title if said else "",
+        title=event.title if event else "",
         body="/perf help",
     )
     other = FORGES[kind].read(EVENTS[kind], commented(kind, "x", "eve", 7))
-    assert other == replace(said, login="eve", person=7, own=False, body="x")
+    assert other == replace(event, login="eve", person=7, own=False, body="x")
 
 
 @pytest.mark.parametrize("kind", FORGES)
@@ -127,7 +127,7 @@ def test_a_delivery_counts_once(bot: Bot) -> None:
     assert Delivery.objects.count() == 1
 
 
-def test_what_was_told_long_ago_is_forgotten_but_believed_no_second_time(github: Bot, settings: Settings) -> None:
+def test_an_old_delivery_is_forgotten_but_not_accepted_again(github: Bot, settings: Settings) -> None:
     settings.MESSAGES_KEPT_DAYS = 30
     payload = commented("github", "/perf help")
     assert github.deliver(payload) == 202

@@ -27,7 +27,7 @@ def test_a_run_within_its_budget_passes(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(("thorough", "status"), [(False, 0), (True, 1)])
-def test_a_run_over_its_budget_says_so_and_the_thorough_one_fails(
+def test_a_run_over_its_budget_prints_a_warning_and_the_thorough_one_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], thorough: bool, status: int
 ) -> None:
     assert reported(tmp_path, budget(thorough) + 1, thorough=thorough) == status

@@ -72,7 +72,7 @@ def test_every_path_of_the_table_exists() -> None:
         ([], set(), {"unit"}),
     ],
 )
-def test_a_change_asks_for_the_jobs_that_it_may_break(
+def test_a_change_selects_the_jobs_that_it_may_break(
     setting: plan.Setting, changed: list[str], some: set[str], none: set[str]
 ) -> None:
     chosen = plan.names_for(changed, [job.name for job in plan.all_jobs(setting)])

@@ -171,7 +171,7 @@ def wait_for_number(path: Path) -> processes.Process:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_ends_everything_and_says_nothing(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupt_ends_everything_and_prints_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """Also commands that ignore the signal, and background processes; later signals change nothing."""
     argv = ["env", "--default-signal=INT", sys.executable, "-c", SUPERVISED, str(tmp_path)]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as supervisor:

@@ -32,7 +32,7 @@ anything = settings(
         ("omni-k.txt", "tcp.rr/host-host/ipv4", 20227.04),
     ],
 )
-def test_netperf_says_itself_what_it_tested(name: str, test: str, value: float) -> None:
+def test_the_test_is_in_the_output_of_netperf(name: str, test: str, value: float) -> None:
     (found,) = read("netperf", DATA / "netperf" / name)
     assert (found.test, found.seconds) == (test, 1.0)
     assert found.values[0].value == pytest.approx(value)
@@ -79,7 +79,7 @@ def test_what_netperf_does_not_print_is_reported_with_its_line(tmp_path: Path, c
     assert any(f"given.txt:{reason}" in problem for problem in problems("netperf", file(tmp_path, content), test=TEST))
 
 
-def test_netperf_without_a_name_of_the_test_asks_for_one() -> None:
+def test_output_of_netperf_without_a_test_requires_one() -> None:
     assert "set --test" in problems("netperf", TOOLS / "tcp.rr.txt")[0]
 
 
@@ -221,7 +221,7 @@ FAIL\ttcpbench_-S1000000_-t10_10.3.45.35\tCould not parse value
 """
 
 
-def test_result_folders_tell_run_checkout_variant_and_boot(tmp_path: Path) -> None:
+def test_names_of_result_folders_have_run_checkout_variant_and_boot(tmp_path: Path) -> None:
     file(tmp_path, RESULT, "2026-11-02T10:00:00Z/2026-11-01T00:00:00Z/000/test.result")
     file(tmp_path, RESULT, "2026-11-02T10:00:00Z/2026-11-01T00:00:00Z/001/test.result")
     file(tmp_path, "tcp\n", "2026-11-02T10:00:00Z/2026-11-01T00:00:00Z/001/logs/time_-lp_make_-j4.log")
@@ -248,7 +248,7 @@ def test_result_folders_tell_run_checkout_variant_and_boot(tmp_path: Path) -> No
     assert iperf3.committed is not None
 
 
-def test_tests_that_only_addresses_tell_apart_keep_them(tmp_path: Path) -> None:
+def test_tests_that_differ_only_by_addresses_keep_them(tmp_path: Path) -> None:
     lines = [
         f"VALUE 1 bits/sec receiver\nPASS\tiperf3_-c{host}_-t10\tx\n" for host in ("10.3.4.5", "10.3.4.6", "fd00::5")
     ]
@@ -277,7 +277,7 @@ def test_what_is_wrong_with_a_test_result(tmp_path: Path, content: str, reason: 
     assert any(f"test.result:{reason}" in problem for problem in found), found
 
 
-def test_a_result_below_no_date_says_what_is_missing(tmp_path: Path) -> None:
+def test_the_error_for_a_result_without_a_date_states_what_is_missing(tmp_path: Path) -> None:
     assert "named by a date" in problems("test-result", file(tmp_path, RESULT, "test.result"))[0]
     assert "has no test.result" in problems("test-result", tmp_path / "other")[0]
 

@@ -170,7 +170,7 @@ def test_what_is_imported_was_not_simulated(tmp_path: Path) -> None:
         imported("csv", file(tmp_path, CSV), columns=COLUMNS, test="simulated.tcp.2/host-host/ipv4")
 
 
-def test_the_command_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(file(tmp_path, CSV))
     given = ["--column", "value=pps", "--column", "variant=kernel", "--test", TEST]
     call_command("import", "csv", path, *given, "--check")

@@ -49,7 +49,7 @@ def test_addresses_of_both_families(tmp_path: Path) -> None:
     assert (hosts["left"].data_address("ipv4"), hosts["left"].data_address("ipv6")) == ("198.51.100.1", "fd00::7")
 
 
-def test_a_testbed_without_ipv6_says_so(tmp_path: Path) -> None:
+def test_the_error_for_a_testbed_without_ipv6_states_it(tmp_path: Path) -> None:
     host = read_inventory(written(tmp_path, GOOD))["right"]
     with pytest.raises(InventoryError, match="host r has no ipv6: give each of its data_links an address6"):
         host.data_address("ipv6")

@@ -77,9 +77,9 @@ def test_a_maintainer_takes_it_out_and_puts_it_back_on_its_page(client: Client, 
     assert client.post(page, {"why": " "}).status_code == 409
     assert client.post(page, {"why": "new cables"}).headers["Location"] == "/testbeds/bench/"
     assert Outage.objects.get(ended=None).by == "ann"
-    told = client.post(page, {"why": "again"})
-    assert told.status_code == 409
-    assert "new cables already" in told.content.decode()
+    answer = client.post(page, {"why": "again"})
+    assert answer.status_code == 409
+    assert "new cables already" in answer.content.decode()
     assert client.post(page, {"back": "1"}).status_code == 302
     assert not Outage.objects.filter(ended=None).exists()
     assert client.post(page, {"back": "1"}).status_code == 409

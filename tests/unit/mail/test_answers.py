@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def asked(repository: Checkout, ada: User) -> Run:
+def mailed_run(repository: Checkout, ada: User) -> Run:
     """The run of a patch that came by a list, with a requested line Perf-tested-by."""
     two_commits(repository)
     made = posted(repository, 2, asking="perf: tcp quick net.isr.dispatch=direct trailer")
@@ -38,41 +38,41 @@ def answer(run: Run, noise: float, gain: float) -> str:
         sample.value *= gain
         sample.save()
     work()
-    told = sent.outbox[-1]
-    assert told.cc == ["net@lists.example"]
-    return str(told.body)
+    reply = sent.outbox[-1]
+    assert reply.cc == ["net@lists.example"]
+    return str(reply.body)
 
 
-def test_slower_patch(asked: Run) -> None:
-    text = answer(asked, 0.001, 0.9)
+def test_slower_patch(mailed_run: Run) -> None:
+    text = answer(mailed_run, 0.001, 0.9)
     assert text.startswith("Slower: 1 slower, 2 equivalent (patch against base).")
     assert re.search(rf"^tcp\.rr/host-host/ipv4 +{MINUS}1\d\.\d\d %.* slower", text, re.MULTILINE)
     assert "\n+----" in text  # ministat's plot
     assert "Difference at 95.0% confidence" in text
     assert "with net.isr.dispatch=direct" in text
     assert f"/submissions/{Submission.objects.get().number}/" in text
-    assert f"/runs/{asked.pk}/raw.tar" in text
+    assert f"/runs/{mailed_run.pk}/raw.tar" in text
     assert "\n  perf: tcp quick net.isr.dispatch=direct trailer\n" in text
     assert "\nPerf-tested-by:" not in text
     assert max(map(len, text.splitlines())) <= 72
     assert work() == 0
 
 
-def test_white_space_gets_its_line(asked: Run) -> None:
-    text = answer(asked, 0.001, 1.0)
+def test_white_space_gets_its_line(mailed_run: Run) -> None:
+    text = answer(mailed_run, 0.001, 1.0)
     assert text.startswith("Equivalent: 3 equivalent (patch against base). Changes from 0.")
     assert f"\nPerf-tested-by: perfweb <{OWN}> # " in text
 
 
-def test_noise_proves_nothing(asked: Run) -> None:
-    text = answer(asked, 0.2, 1.0)
+def test_noise_proves_nothing(mailed_run: Run) -> None:
+    text = answer(mailed_run, 0.2, 1.0)
     assert text.startswith("No change was proven: 3 not enough data (")
     assert "would have shown" in " ".join(text.split())
     assert "There is no line Perf-tested-by" in text
 
 
-def test_what_is_measured_again_is_told_to_who_sent_it(asked: Run, ada: User) -> None:
-    answer(asked, 0.2, 1.0)
+def test_the_sender_gets_the_result_of_a_repeated_measurement(mailed_run: Run, ada: User) -> None:
+    answer(mailed_run, 0.2, 1.0)
     again = services.rerun(person("maintainer", Role.MAINTAINER), Submission.objects.get().number)
     assert work() == 0
     create_measurements(again, MATRICES["tcp-quick"].tests, 0.001, seed=2)
@@ -82,14 +82,14 @@ def test_what_is_measured_again_is_told_to_who_sent_it(asked: Run, ada: User) ->
     assert work() == 0
 
 
-def test_run_that_failed(asked: Run) -> None:
+def test_run_that_failed(mailed_run: Run) -> None:
     Run.objects.update(state=RunState.FAILED, reason="the patch\x1b does not build")
     work()
-    told = sent.outbox[-1]
-    assert told.cc == []
-    assert "failed: the patch? does not build" in " ".join(str(told.body).split())
+    reply = sent.outbox[-1]
+    assert reply.cc == []
+    assert "failed: the patch? does not build" in " ".join(str(reply.body).split())
 
 
-def test_run_that_can_be_resumed_is_waited_for(asked: Run) -> None:
+def test_run_that_can_be_resumed_is_waited_for(mailed_run: Run) -> None:
     Run.objects.update(state=RunState.INTERRUPTED)
     assert work() == 0

@@ -79,12 +79,12 @@ def test_answer_is_sent_when_the_server_is_there_again(smtp: Settings, mails: li
         assert deliver(now + LONGEST_PAUSE) == 0
         server.refusal = ""
         assert [deliver(now + 3 * LONGEST_PAUSE), deliver(now + 6 * LONGEST_PAUSE)] == [1, 0]
-    told = server.mails[0]
-    assert (told["To"], told["From"], told["Cc"]) == (SENDER, OWN, None)
-    assert told["In-Reply-To"] == Posting.objects.get(number=0).message_id
-    assert (told["Auto-Submitted"], told["X-Perfweb"]) == ("auto-generated", "received")
-    assert told.get_content_type() == "text/plain"
-    assert told["Message-ID"] == Letter.objects.get().reference
+    reply = server.mails[0]
+    assert (reply["To"], reply["From"], reply["Cc"]) == (SENDER, OWN, None)
+    assert reply["In-Reply-To"] == Posting.objects.get(number=0).message_id
+    assert (reply["Auto-Submitted"], reply["X-Perfweb"]) == ("auto-generated", "received")
+    assert reply.get_content_type() == "text/plain"
+    assert reply["Message-ID"] == Letter.objects.get().reference
 
 
 @pytest.mark.django_db
@@ -146,7 +146,9 @@ def test_command_takes_mails_on_a_socket_until_it_is_ended(mails: list[bytes], t
 
 
 @pytest.mark.django_db(transaction=True)
-def test_lmtp_says_later_when_the_database_is_away(mails: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lmtp_returns_a_temporary_error_while_the_database_is_away(
+    mails: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def away(*_: Any) -> None:
         raise OSError("away")
 
@@ -172,16 +174,16 @@ def test_address_that_is_none(address: str) -> None:
 def test_mail_is_taken_from_a_pipe(repository: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     two_commits(repository)
     mail = posted(repository, 1)[0]
-    told = io.StringIO()
+    output = io.StringIO()
     for content in (mail, mail, b"nonsense"):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-        call_command("receive_mail", "--sender", SENDER, stdout=told)
+        call_command("receive_mail", "--sender", SENDER, stdout=output)
     assert Posting.objects.get().title == "net: name thirty"
-    assert [line.partition(" ")[0] for line in told.getvalue().splitlines()] == ["kept", "ignored:", "ignored:"]
+    assert [line.partition(" ")[0] for line in output.getvalue().splitlines()] == ["kept", "ignored:", "ignored:"]
 
 
 @pytest.mark.django_db
-def test_pipe_is_told_to_come_again(mails: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pipe_returns_a_temporary_error(mails: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfweb.mail.intake.FROM_ALL", Limit("mails", 0, 60))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(mails[0])))
     with pytest.raises(CommandError) as caught:

@@ -184,7 +184,7 @@ def test_only_a_server_that_proves_who_it_is_gets_the_password(server: Dovecot, 
 
 
 @pytest.mark.parametrize("name", ["MAIL_ADDRESS", "IMAP_HOST", "IMAP_USER", "IMAP_PASSWORD_FILE"])
-def test_command_says_what_is_missing(settings: Settings, name: str) -> None:
+def test_the_command_reports_what_is_missing(settings: Settings, name: str) -> None:
     for each in ("IMAP_HOST", "IMAP_USER", "IMAP_PASSWORD_FILE"):
         setattr(settings, each, "given")
     setattr(settings, name, "")

@@ -27,7 +27,7 @@ def mail(**headers: str) -> bytes:
     return (added + "\n".join(kept) + "\n" + MAIL.removeprefix(HEAD)).encode()
 
 
-def test_what_a_mail_says() -> None:
+def test_parts_of_a_mail() -> None:
     found = read_message(mail(In_Reply_To="<0@example.org>", References="<a@b> <0@example.org>"), RULES)
     assert (found.id, found.parents) == ("<1@example.org>", ("<a@b>", "<0@example.org>"))
     assert (found.sender, found.title, found.is_patch) == ("ada@example.org", "net: zwei", True)
@@ -147,7 +147,7 @@ PASS = "mx.service.example; dkim=pass header.d=example.org"
         ([PASS], "v=1; a=rsa-sha256; l=20; d=example.org", False),  # an attacker could append to the text
     ],
 )
-def test_who_is_believed(results: list[str], signature: str, proven: bool) -> None:
+def test_verified_senders(results: list[str], signature: str, proven: bool) -> None:
     head = "".join(f"Authentication-Results: {value}\n" for value in results)
     head += f"DKIM-Signature: {signature}\n" if signature else ""
     assert read_message(head.encode() + mail(), RULES).proven is proven
@@ -158,9 +158,9 @@ def test_who_is_believed(results: list[str], signature: str, proven: bool) -> No
 @example('mx; dkim=pass header.d="')
 def test_results_of_authentication_are_read_without_a_fault(text: str) -> None:
     assert signers([text], "mx.service.example") == frozenset() or text.lower().count("mx.service.example")
-    said = text.replace("\\", "\\\\").replace('"', '\\"')
-    told = f'mx.service.example; dkim=fail reason="{said}" header.d=example.org'
-    assert signers([told], "mx.service.example") == frozenset()
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    header = f'mx.service.example; dkim=fail reason="{quoted}" header.d=example.org'
+    assert signers([header], "mx.service.example") == frozenset()
 
 
 @given(st.binary(max_size=2000))

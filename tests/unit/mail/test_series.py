@@ -45,14 +45,19 @@ def test_series_of_an_untrusted_user_waits_and_its_sender_gets_a_receipt(mails: 
     assert (submission.title, len(submission.stages)) == ("net: names", 2)
     assert not Run.objects.exists()
     assert Entry.objects.get(action="submit").means == "mail"
-    told = sent.outbox[0]
+    letter = sent.outbox[0]
     cover = Posting.objects.get(number=0)
-    assert (told.to, told.cc, told.from_email, told.subject) == ([SENDER], [], OWN, "Re: [PATCH 0/2] net: names")
-    assert told.extra_headers["In-Reply-To"] == told.extra_headers["References"] == cover.message_id
-    assert told.extra_headers["Auto-Submitted"] == "auto-generated"
-    assert "waits until a maintainer has approved it" in str(told.body)
-    assert "The sender is not verified" in str(told.body)
-    assert max(map(len, str(told.body).splitlines())) <= 72
+    assert (letter.to, letter.cc, letter.from_email, letter.subject) == (
+        [SENDER],
+        [],
+        OWN,
+        "Re: [PATCH 0/2] net: names",
+    )
+    assert letter.extra_headers["In-Reply-To"] == letter.extra_headers["References"] == cover.message_id
+    assert letter.extra_headers["Auto-Submitted"] == "auto-generated"
+    assert "waits until a maintainer has approved it" in str(letter.body)
+    assert "The sender is not verified" in str(letter.body)
+    assert max(map(len, str(letter.body).splitlines())) <= 72
     assert work() == 0  # and only once
 
 
@@ -113,9 +118,9 @@ def test_forged_mails_do_not_touch_the_series_of_a_proven_sender_without_an_acco
     work()
     submission = Submission.objects.get()
     answered = len(sent.outbox)
-    asked = re.search(rb"(?m)^Message-Id: (<.*>)", mails[0])
-    assert asked
-    reply = b"From: " + SENDER.encode() + b"\nSubject: Re: net\nMessage-Id: <%d@x>\nIn-Reply-To: " + asked[1]
+    message_id = re.search(rb"(?m)^Message-Id: (<.*>)", mails[0])
+    assert message_id
+    reply = b"From: " + SENDER.encode() + b"\nSubject: Re: net\nMessage-Id: <%d@x>\nIn-Reply-To: " + message_id[1]
     for number in range(5):
         with suppress(IgnoredError):
             receive(reply % number + b"\n\nperf: cancel\n")
@@ -273,9 +278,9 @@ def test_sender_may_ask_and_cancel(mails: list[bytes], words: str, sentence: str
     for _ in range(2):
         receive(reply(mails[0], words))
     assert deliver() == 1
-    told = sent.outbox[-1]
-    assert sentence in " ".join(str(told.body).split())
-    assert told.extra_headers["In-Reply-To"].endswith(f".{SENDER}>")
+    letter = sent.outbox[-1]
+    assert sentence in " ".join(str(letter.body).split())
+    assert letter.extra_headers["In-Reply-To"].endswith(f".{SENDER}>")
     assert Submission.objects.get().state == state
 
 
@@ -298,7 +303,7 @@ def test_new_version_takes_the_place_of_the_old(repository: Checkout, mails: lis
     old, new = Submission.objects.order_by("number")
     assert (old.state, new.state) == (SubmissionState.CANCELLED, SubmissionState.WAITING)
     assert [series.state for series in Series.objects.all()] == [SeriesState.OVER, SeriesState.SUBMITTED]
-    assert any("[PATCH v2 0/2] net: names” has come" in " ".join(str(told.body).split()) for told in sent.outbox)
+    assert any("[PATCH v2 0/2] net: names” has come" in " ".join(str(letter.body).split()) for letter in sent.outbox)
 
 
 def test_mails_of_a_series_that_was_over_long_ago_are_forgotten(mails: list[bytes]) -> None:
@@ -364,7 +369,7 @@ def test_two_requests_are_reported(mails: list[bytes]) -> None:
     assert "have different requests" in " ".join(str(sent.outbox[0].body).split())
 
 
-def test_same_patch_again_is_told_what_there_is(mails: list[bytes]) -> None:
+def test_the_reply_to_the_same_patch_names_the_existing_submission(mails: list[bytes]) -> None:
     receive_all(mails)
     receive_all([re.sub(rb"(?m)^(Message-Id|In-Reply-To|References): <", rb"\1: <again.", mail) for mail in mails])
     work()
@@ -387,10 +392,10 @@ def test_headers_of_a_mail_do_not_get_into_the_answer(repository: Checkout) -> N
     kept = b"\n".join(line for line in made.split(b"\n") if not line.startswith(b"Subject:"))
     receive(with_header(kept, subject, "References: <a@b>\r <c@d>\x00 Bcc: eve@evil.example"))
     work()
-    told = sent.outbox[0]
-    assert told.recipients() == [SENDER]
-    assert "Bcc" not in told.message()
-    assert told.extra_headers["References"].startswith("<a@b> <c@d> <")
+    letter = sent.outbox[0]
+    assert letter.recipients() == [SENDER]
+    assert "Bcc" not in letter.message()
+    assert letter.extra_headers["References"].startswith("<a@b> <c@d> <")
 
 
 def test_refusal_is_for_the_sender_alone(mails: list[bytes]) -> None:
@@ -398,5 +403,5 @@ def test_refusal_is_for_the_sender_alone(mails: list[bytes]) -> None:
     work()
     services.refuse(person("maintainer", Role.MAINTAINER), Submission.objects.get().number, "reads keys")
     work()
-    told = sent.outbox[-1]
-    assert (told.cc, "refused: reads keys" in str(told.body)) == ([], True)
+    letter = sent.outbox[-1]
+    assert (letter.cc, "refused: reads keys" in str(letter.body)) == ([], True)

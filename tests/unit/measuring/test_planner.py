@@ -45,12 +45,12 @@ def test_demo_has_five_boots_of_each_and_is_expected_to_end_in_time() -> None:
 
 
 @pytest.mark.parametrize("name", yaml.safe_load(FIGURES.read_text(encoding="utf-8")))
-def test_plans_of_published_experiments_say_how_long_they_take(name: str) -> None:
+def test_plans_of_published_experiments_state_their_duration(name: str) -> None:
     text = (PLANS / f"{name}.yaml").read_text(encoding="utf-8")
-    said = re.search(r"About (\d+)\s(?:# )?minutes", text)
-    assert said is not None
+    stated = re.search(r"About (\d+)\s(?:# )?minutes", text)
+    assert stated is not None
     plan = read_plan(text)
-    assert 0.8 < estimate(plan_boots(plan, 1), plan.seconds) / 60 / int(said[1]) < 1.1
+    assert 0.8 < estimate(plan_boots(plan, 1), plan.seconds) / 60 / int(stated[1]) < 1.1
 
 
 def test_variants_alternate_a_b_b_a() -> None:

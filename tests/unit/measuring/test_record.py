@@ -57,14 +57,14 @@ def test_samples_command_pinning_and_output(boot: Boot) -> None:
     assert "THROUGHPUT=5100" in kept
 
 
-def test_what_a_tool_told_meanwhile_is_kept_with_its_sample(boot: Boot) -> None:
+def test_interim_results_of_a_tool_are_kept_with_its_sample(boot: Boot) -> None:
     lines = "  100  1000000  80.000  100.00% \nConn: 1\n  300  1000000  40.000  100.00% \n"
     record.measurement(replace(measured(boot, output(lines), output("")), test="tcpbench.1/host-host/ipv4"))
     assert Measurement.objects.get().interim == [[[0.1, 80_000_000], [0.3, 40_000_000]], []]
     assert record.measurement(measured(boot, output())).interim == []
 
 
-def test_output_says_how_often_a_busy_server_sent_it_away(boot: Boot) -> None:
+def test_output_has_the_number_of_refusals_by_a_busy_server(boot: Boot) -> None:
     made = record.measurement(measured(boot, output(refused=0), output(refused=2)))
     assert made.state == MeasurementState.OK
     first, second = bytes(made.artefacts.get().content).decode().split("== sample ")[1:]
@@ -167,7 +167,7 @@ def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) 
     assert spool.waiting(boot.run) == []
 
 
-def test_what_a_worker_had_been_told_before_it_died_is_kept_and_taken_again(
+def test_samples_that_a_worker_received_before_it_died_are_kept_and_taken_again(
     boot: Boot, settings: Settings, tmp_path: Path
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
@@ -257,7 +257,7 @@ def test_a_spooled_result_is_on_disk_with_the_names_that_lead_to_it(
     assert synced == [place.stat().st_ino for place in (path, *path.parents[:3])]
 
 
-def test_spool_of_an_earlier_database_is_not_taken_for_ours(boot: Boot, settings: Settings, tmp_path: Path) -> None:
+def test_the_spool_of_an_earlier_database_is_not_read(boot: Boot, settings: Settings, tmp_path: Path) -> None:
     settings.PERFWEB_VAR = tmp_path
     spool.put(boot.run, measured(boot, output()))
     Run.objects.filter(pk=boot.run_id).update(created=boot.run.created + timedelta(seconds=1))
@@ -282,7 +282,7 @@ def test_log_of_the_whole_boot_replaces_the_one_from_its_start(boot: Boot) -> No
     assert Artefact.objects.filter(boot=boot, kind="tunables").count() == 2
 
 
-def test_huge_output_loses_its_middle_and_says_so(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_output_loses_its_middle_with_a_notice(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "LONGEST_ARTEFACT", 10)
     record.counters(boot, {"all": "a" * 6 + "b" * 10 + "c" * 6})
     assert bytes(Artefact.objects.get().content) == b"aaaaa\n[12 bytes left out]\nccccc"

@@ -57,7 +57,7 @@ RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 20
 
 
 def recorded(measure: Measure) -> str:
-    said = {
+    outputs = {
         "tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD,
         "cpucheck": CPUCHECK,
     }  # fmt: skip
@@ -66,8 +66,8 @@ def recorded(measure: Measure) -> str:
         return searches[measure.name]
     if measure.simulated:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
-    if measure.tool in said:
-        return said[measure.tool]
+    if measure.tool in outputs:
+        return outputs[measure.tool]
     many = measure.name.replace("iperf3.100", "iperf3.10")  # the other 300 KB have no other form
     return (FIXTURES / f"{many}.txt").read_text(encoding="utf-8")
 
@@ -78,9 +78,9 @@ def both_ways(rate: object) -> str:
     return json.dumps({"end": {name: {"bits_per_second": rate} for name, rate in ways.items()}})
 
 
-def datagrams(**told: object) -> str:
+def datagrams(**fields: object) -> str:
     """A report of UDP with these values."""
-    return json.dumps({"end": {"sum_received": {"bits_per_second": 5, "seconds": 1, **told}}})
+    return json.dumps({"end": {"sum_received": {"bits_per_second": 5, "seconds": 1, **fields}}})
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
@@ -114,7 +114,7 @@ def test_netperf_throughput_agrees_with_its_own_byte_count() -> None:
 
 
 @pytest.mark.parametrize(("address", "option"), [("10.0.0.2", "-4"), ("fd00::2", "-6")])
-def test_the_address_says_which_family_a_tool_uses(address: str, option: str) -> None:
+def test_the_address_selects_the_family_of_a_tool(address: str, option: str) -> None:
     for name in ("tcp.rr", "udp.stream", "iperf3.10"):
         assert option in tools.command(BY_NAME[name], address, 1, "")
 
@@ -224,13 +224,13 @@ def test_tcpconnect_comes_from_the_build() -> None:
     ]  # fmt: skip
 
 
-def test_unixbench_is_asked_for_what_the_measure_is_named_after() -> None:
+def test_the_options_of_unixbench_match_the_name_of_the_measure() -> None:
     assert tools.command(BY_NAME["unix.mysql.11"], "10.0.0.2", 3, "/prefix") == [
         "/prefix/bin/unixbench", "-c", "10.0.0.2", "-p", "5302", "-w", "mysql", "-n", "11", "-t", "3",
     ]  # fmt: skip
 
 
-def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
+def test_tools_of_the_stack_get_streams_and_ports() -> None:
     assert tools.command(BY_NAME["mem.tcp.100"], "10.0.0.2", 3, "/prefix") == [
         "/prefix/bin/tcpload", "ask", "in", "-n", "100", "-t", "3", "10.0.0.2", "5304",
     ]  # fmt: skip
@@ -269,7 +269,7 @@ def test_both_ways_are_reported_and_their_sum_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", ["udp.packets.64", "udp.packets.64.reverse"])
-def test_datagrams_that_came_are_those_that_their_bytes_say(name: str) -> None:
+def test_received_datagrams_are_counted_by_their_bytes(name: str) -> None:
     text = recorded(BY_NAME[name])
     received = json.loads(text)["end"]["sum_received"]
     values = {value.metric: value for value in tools.parse(BY_NAME[name], text)}
@@ -298,26 +298,26 @@ def test_tcpbench_is_what_all_connections_wrote_until_the_last_interval() -> Non
     assert (value.value, value.unit) == (8 * 2_500_000 / 0.2, "bits/s")
 
 
-def test_what_is_told_meanwhile_adds_up_to_what_is_told_at_the_end() -> None:
+def test_interim_results_add_up_to_the_final_result() -> None:
     text = (FIXTURES / "iperf3-three-seconds.txt").read_text(encoding="utf-8")
     both = BY_NAME["iperf3.1.bidirectional"]
-    told = tools.interim(both, text)
-    assert [round(end) for end, _ in told] == [1, 2, 3]
-    assert sum(rate for _, rate in told) / 3 == pytest.approx(tools.parse(both, text)[0].value, rel=0.05)
+    intervals = tools.interim(both, text)
+    assert [round(end) for end, _ in intervals] == [1, 2, 3]
+    assert sum(rate for _, rate in intervals) / 3 == pytest.approx(tools.parse(both, text)[0].value, rel=0.05)
     text = recorded(BY_NAME["tcpbench.10"])
-    told = tools.interim(BY_NAME["tcpbench.10"], text)
-    assert len(told) == text.count("elapsed_ms") + text.count("Conn:") - 1
-    lengths = [end - start for start, (end, _) in zip([0.0, *(end for end, _ in told)], told, strict=False)]
-    written = sum(length * rate for length, (_, rate) in zip(lengths, told, strict=True))
-    assert written / told[-1][0] == pytest.approx(tools.parse(BY_NAME["tcpbench.10"], text)[0].value)
+    intervals = tools.interim(BY_NAME["tcpbench.10"], text)
+    assert len(intervals) == text.count("elapsed_ms") + text.count("Conn:") - 1
+    lengths = [end - start for start, (end, _) in zip([0.0, *(end for end, _ in intervals)], intervals, strict=False)]
+    written = sum(length * rate for length, (_, rate) in zip(lengths, intervals, strict=True))
+    assert written / intervals[-1][0] == pytest.approx(tools.parse(BY_NAME["tcpbench.10"], text)[0].value)
 
 
 @pytest.mark.parametrize("name", ["tcp.stream", "tcp.maerts", "tcp.bidirectional"])
-def test_so_it_does_with_netperf(name: str) -> None:
-    told = tools.interim(BY_NAME[name], recorded(BY_NAME[name]))
-    assert [round(end, 1) for end, _ in told] == [0.2, 0.4, 0.6, 0.8, 1.0]
-    starts = [0.0, *(end for end, _ in told)]
-    carried = sum((end - start) * rate for start, (end, rate) in zip(starts, told, strict=False))
+def test_interim_results_of_netperf_add_up_to_the_final_result(name: str) -> None:
+    intervals = tools.interim(BY_NAME[name], recorded(BY_NAME[name]))
+    assert [round(end, 1) for end, _ in intervals] == [0.2, 0.4, 0.6, 0.8, 1.0]
+    starts = [0.0, *(end for end, _ in intervals)]
+    carried = sum((end - start) * rate for start, (end, rate) in zip(starts, intervals, strict=False))
     assert carried == pytest.approx(tools.parse(BY_NAME[name], recorded(BY_NAME[name]))[0].value, rel=0.03)
 
 
@@ -329,7 +329,7 @@ def test_netperf_may_stall_for_an_interval_and_what_it_garbles_is_no_series() ->
         assert tools.interim(BY_NAME["tcp.stream"], garbled) == []
 
 
-def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_those_that_came() -> None:
+def test_one_interval_is_no_series_and_sent_datagrams_are_no_received_ones() -> None:
     assert tools.interim(BY_NAME["iperf3.1"], recorded(BY_NAME["iperf3.1"])) == []
     assert "-D" not in tools.command(BY_NAME["udp.stream"], "10.0.0.2", 1, "")
     way = {"packets": 5, "end": 1, "bits_per_second": 8}
@@ -338,7 +338,7 @@ def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_t
     assert tools.interim(BY_NAME["udp.packets.64.reverse"], json.dumps(came)) == [(1, 8), (1, 8)]
 
 
-def test_a_search_tells_two_rates() -> None:
+def test_a_search_returns_two_rates() -> None:
     values = tools.parse(BY_NAME["udp.ndr"], SEARCH.replace(", too much is lost at 12866", ", all that is sent"))
     assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
 
@@ -390,11 +390,11 @@ def only_values_or_tool_errors(measure: Measure, output: str) -> None:
     assert all(0 < value.value < math.inf for value in values)
 
 
-def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
+def test_simstack_gets_the_tunables_and_prints_the_cost_of_each_unit() -> None:
     measure = BY_NAME["simulated.forward.4"]
-    told = ["/x/bin/simstack", "--json", "--workload", "forward", "--cpus", "4", "--ms", "20"]
-    assert tools.command(measure, "", 2, "/x") == told
-    assert tools.command(BY_NAME["simulated.forward.1.blocks"], "", 2, "/x") == [*told[:5], "1", *told[6:]]
+    expected = ["/x/bin/simstack", "--json", "--workload", "forward", "--cpus", "4", "--ms", "20"]
+    assert tools.command(measure, "", 2, "/x") == expected
+    assert tools.command(BY_NAME["simulated.forward.1.blocks"], "", 2, "/x") == [*expected[:5], "1", *expected[6:]]
     assert simstack.booting({"a.b": "1"}, 7) == ["--seed", "7", "--set", "a.b=1"]
     server = {"a.b": "1", "sim.machine": "server-64"}
     assert simstack.booting(server, 7) == ["--seed", "7", "--machine", "server-64", "--set", "a.b=1"]

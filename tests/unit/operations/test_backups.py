@@ -105,7 +105,7 @@ def fetched(address: str, places: list[str]) -> dict[str, bytes]:
     return answers
 
 
-def test_everything_says_the_same_in_the_restored_database(run: Run, empty: str, tmp_path: Path) -> None:
+def test_all_pages_are_the_same_in_the_restored_database(run: Run, empty: str, tmp_path: Path) -> None:
     manifest = backup(tmp_path / "kept")
     assert (tmp_path / "kept").stat().st_mode & 0o77 == 0
     done = manage(empty, tmp_path, "restore", str(tmp_path / "kept"))
@@ -118,13 +118,13 @@ def test_everything_says_the_same_in_the_restored_database(run: Run, empty: str,
     places = ["/runs/", f"/runs/{run.pk}/", comparison, f"/runs/{run.pk}/samples.csv", "/submissions/"]
     places += [f"/artefacts/{key}/" for key in Artefact.objects.values_list("pk", flat=True)[:5]]
     with served(connection.settings_dict["NAME"]) as first, served(empty) as second:
-        told, again = fetched(first, places), fetched(second, places)
+        original, again = fetched(first, places), fetched(second, places)
     for place in places:
-        assert told[place].replace(first.encode(), b"") == again[place].replace(second.encode(), b""), place
-    assert b"faster" in told[comparison]
+        assert original[place].replace(first.encode(), b"") == again[place].replace(second.encode(), b""), place
+    assert b"faster" in original[comparison]
 
 
-def test_the_manifest_says_what_is_in_it(run: Run, tmp_path: Path) -> None:
+def test_the_manifest_lists_the_contents(run: Run, tmp_path: Path) -> None:
     manifest = backup(tmp_path / "kept")
     assert manifest.rows["runs_run"] == 2
     assert manifest.files.keys() == {DUMP, f"sources/{create_build('waiting').source_sha256}.tar.gz"}
@@ -162,8 +162,8 @@ def test_what_is_damaged_is_refused(run: Run, tmp_path: Path, spoil: object, pro
 
 
 def edit(kept: Path, **fields: object) -> None:
-    told = json.loads((kept / MANIFEST).read_text())
-    (kept / MANIFEST).write_text(json.dumps(told | fields))
+    manifest = json.loads((kept / MANIFEST).read_text())
+    (kept / MANIFEST).write_text(json.dumps(manifest | fields))
 
 
 def test_a_restore_that_fails_leaves_the_database_empty(run: Run, empty: str, tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_a_restore_that_fails_leaves_the_database_empty(run: Run, empty: str, tm
 
 def tables(database: str) -> str:
     """The number of tables of a database."""
-    told = connection.settings_dict
+    server = connection.settings_dict
     query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
-    command = ["psql", "-h", str(told["HOST"]), "-U", str(told["USER"]), "-d", database, "-Atc", query]
+    command = ["psql", "-h", str(server["HOST"]), "-U", str(server["USER"]), "-d", database, "-Atc", query]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -223,7 +223,7 @@ def test_without_room_for_sources_the_database_is_as_it_was(run: Run, empty: str
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_database_that_is_not_there_is_told_without_a_traceback(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_missing_database_is_reported_without_a_traceback(run: Run, tmp_path: Path, command: str) -> None:
     backup(tmp_path / "kept")
     target = tmp_path / ("new" if command == "backup" else "kept")
     done = manage("perfweb_nobody_made", tmp_path, command, str(target))

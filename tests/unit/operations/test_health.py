@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -32,7 +33,8 @@ COUNTED = (
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept() -> None:
+def nothing_is_kept(settings: Settings, tmp_path: Path) -> None:
+    settings.PERFWEB_VAR = tmp_path
     cache.clear()
 
 
@@ -48,10 +50,10 @@ def test_a_part_that_is_away_is_named_with_what_to_do(client: Client) -> None:
     redis_client().delete(BEAT)
     answer = client.get("/health/")
     assert answer.status_code == 503
-    told = answer.json()
-    assert told["database"] == told["redis"] == OK
-    assert told["beat"] != OK
-    assert told["workers for runs"] == OK or "no run is measured" in told["workers for runs"]
+    states = answer.json()
+    assert states["database"] == states["redis"] == OK
+    assert states["beat"] != OK
+    assert states["workers for runs"] == OK or "no run is measured" in states["workers for runs"]
     beaten()
     assert parts()["beat"] == OK
 
@@ -104,7 +106,7 @@ def test_without_redis_it_still_answers_and_names_no_host(client: Client, caplog
     assert "perfweb_last_beat_age_seconds " not in re.sub("(?m)^#.*", "", client.get("/metrics").content.decode())
 
 
-def test_a_connection_that_is_no_more_is_no_error_of_ours(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_closed_connection_is_no_error_of_the_service(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     """psycopg raises an InterfaceError or an OperationalError for it, depending on when it notices."""
     with connection.cursor():
         assert connection.connection is not None

@@ -47,9 +47,9 @@ def test_outputs_go_and_what_explains_verdicts_stays(client: Client, run: Run) -
     assert done.texts >= outputs.count() > 0
     assert done.size == 5000 * done.texts
     output = outputs[0]
-    told = bytes(Artefact.objects.get(pk=output.pk).content).decode()
-    assert b"".join(client.get(f"/artefacts/{output.pk}/").streaming_content).decode() == told  # type: ignore[attr-defined]
-    assert f"5000 bytes with the SHA-256 {hashlib.sha256(LONG).hexdigest()}" in told
+    text = bytes(Artefact.objects.get(pk=output.pk).content).decode()
+    assert b"".join(client.get(f"/artefacts/{output.pk}/").streaming_content).decode() == text  # type: ignore[attr-defined]
+    assert f"5000 bytes with the SHA-256 {hashlib.sha256(LONG).hexdigest()}" in text
     kept = Artefact.objects.filter(run=run, size=5000).values_list("kind", flat=True)
     assert set(kept) >= {ArtefactKind.PATCH, ArtefactKind.COUNTERS}
     assert not {*kept} & {*thinning.KINDS}
@@ -87,7 +87,7 @@ def test_a_rule_of_the_settings_does_it(run: Run, settings: Settings) -> None:
     assert thin(9) == Thinned()
 
 
-def test_the_command_says_how_much(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_number_of_bytes(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("thin", "9", "--dry-run")
     would = capsys.readouterr().out
     assert "bytes would be given up" in would

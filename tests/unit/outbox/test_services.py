@@ -65,7 +65,7 @@ def test_nothing_is_lost_while_the_other_side_is_down_for_a_day() -> None:
     assert sorted(content["number"] for content in heard) == [0, 1, 2]
 
 
-def test_who_wants_to_be_left_alone_is() -> None:
+def test_no_delivery_before_the_time_that_the_server_names() -> None:
     trouble.append(LaterError("too many", 3 * HOUR, everything=True))
     post("test:a", "k", {}, NOW)
     post("test:a", "l", {}, NOW)
@@ -84,7 +84,7 @@ def test_a_channel_waits_without_the_others() -> None:
     assert deliver(NOW + HOUR) == 1
 
 
-def test_what_can_never_be_said_is_kept_with_its_reason() -> None:
+def test_a_message_that_can_never_be_delivered_is_kept_with_its_reason() -> None:
     post("test:a", "k", {}, NOW)
     trouble.append(NeverError("there is no such comment"))
     deliver(NOW)
@@ -122,7 +122,7 @@ def test_what_was_sent_long_ago_is_forgotten_and_can_still_be_edited(settings: S
     assert (changed.reference, deliver(kept)) == ("number 1", 2)
 
 
-def test_what_changes_while_it_is_said_is_said_again(settings: Settings) -> None:
+def test_a_message_that_changes_during_its_delivery_is_delivered_again(settings: Settings) -> None:
     settings.OUTBOX_SENDERS = {"test": f"{__name__}.change_while_listening"}
     post("test:a", "k", {"text": "one"}, NOW)
     deliver(NOW)

@@ -155,7 +155,7 @@ def fetch(client: Client) -> Fetch:
     return get
 
 
-def test_head_never_tells_a_wrong_length(client: Client, run: Run) -> None:
+def test_head_never_has_a_wrong_length(client: Client, run: Run) -> None:
     table, archive = (client.head(f"/runs/{run.pk}/{name}") for name in ("samples.csv", "raw.tar"))
     assert "Content-Length" not in table
     assert int(archive["Content-Length"]) == len(content(client.get(f"/runs/{run.pk}/raw.tar")))

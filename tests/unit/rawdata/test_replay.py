@@ -79,7 +79,7 @@ def replay(path: Path) -> str:
     return out.getvalue()
 
 
-def test_a_bundle_says_again_what_its_run_said(bundle: Path, run: Run) -> None:
+def test_a_replayed_bundle_has_the_verdicts_of_its_run(bundle: Path, run: Run) -> None:
     text = replay(bundle)
     assert f"Run {run.pk} of testbed demo, seed 1: Direct against deferred dispatch" in text
     assert "direct against deferred, 95 % confidence: 1 failed, 5 faster" in text
@@ -237,7 +237,7 @@ def test_limits_hold(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "a bundle may have 1000" in refused(bundle)
 
 
-def test_members_that_are_not_what_the_list_says_are_named(bundle: Path, tmp_path: Path) -> None:
+def test_members_that_do_not_match_the_list_are_named(bundle: Path, tmp_path: Path) -> None:
     members = contents(bundle)
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
     other = {**members, "run.json": b"{}", "SHA256SUMS": sums}
@@ -305,7 +305,7 @@ def outcome(path: Path) -> Bundle | None:
     return read
 
 
-def test_no_damage_is_taken_for_a_bundle(bundle: Path, tmp_path: Path) -> None:
+def test_no_damaged_bundle_is_accepted(bundle: Path, tmp_path: Path) -> None:
     """Bytes overwritten, cut out, inserted twice or cut off anywhere: refused, or equal to the original."""
     whole, path = bundle.read_bytes(), tmp_path / "damaged.tar"
     untouched = read_bundle(bundle)

@@ -62,7 +62,7 @@ def test_every_format_has_every_cell(found: list[tuple[Any, ...]]) -> None:
     assert [tuple(row.values()) for row in parquet.to_pylist()] == found
 
 
-def test_parquet_says_what_columns_mean() -> None:
+def test_parquet_has_descriptions_of_columns() -> None:
     schema = pq.read_schema(io.BytesIO(written("parquet", [])))
     assert schema.names == [column.name for column in COLUMNS]
     assert schema.field("value").metadata == {b"meaning": b"in transactions/s"}

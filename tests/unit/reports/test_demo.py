@@ -37,7 +37,7 @@ def test_bar_moves_between_events_and_waits_at_its_end() -> None:
     assert " 100% 0:00 left" in watch.line()
 
 
-def test_demo_without_a_lab_says_how_to_get_one(settings: Settings) -> None:
+def test_the_error_of_demo_without_a_lab_states_how_to_get_one(settings: Settings) -> None:
     settings.LAB_INVENTORY = ""
     with pytest.raises(CommandError, match=r"start the demo with \./dev demo"):
         call_command("demo")

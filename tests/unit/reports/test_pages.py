@@ -25,7 +25,7 @@ from tests.unit.pages import comparison_address, page, text_of
 pytestmark = pytest.mark.django_db
 
 
-def test_an_empty_list_says_how_to_start_a_run(client: Client) -> None:
+def test_an_empty_list_states_how_to_start_a_run(client: Client) -> None:
     text = text_of(page(client, "/"))
     assert "There are no runs yet." in text
     assert "./dev demo" in text
@@ -69,7 +69,7 @@ def test_the_page_of_a_run_has_every_test_with_its_numbers(client: Client, run: 
     assert "client on CPU 0, server on CPU 1" in text
 
 
-def test_the_page_of_a_run_says_what_ran_where(client: Client, run: Run) -> None:
+def test_the_page_of_a_run_has_variants_tests_and_hosts(client: Client, run: Run) -> None:
     text = text_of(page(client, reverse("reports:run", args=[run.pk])))
     for words in ("Example CPU 3.0 GHz", "6.1.0-28-amd64", "v0.1-12-g0123abc", "restoring done"):
         assert words in text
@@ -129,14 +129,14 @@ def test_a_run_that_is_not_over_can_be_reloaded_without_javascript(client: Clien
     assert "No results yet." in text_of(html)
 
 
-def test_the_comparison_says_its_verdict_in_words(client: Client, run: Run) -> None:
+def test_the_comparison_has_its_verdict_in_words(client: Client, run: Run) -> None:
     text = text_of(page(client, comparison_address(run)))
     assert "At 95 % confidence direct is, against deferred : 1 failed, 5 faster." in text
     assert "failed (on every boot of direct: the page of the run has the reason)" in text
     assert "Difference at 95.0% confidence" in text
 
 
-def test_what_cannot_be_told_is_never_called_equality(client: Client) -> None:
+def test_too_little_data_is_never_called_equivalent(client: Client) -> None:
     same = create_run(gain=1.0, noise=0.05)
     text = text_of(page(client, comparison_address(same)))
     assert re.search(r"not enough data \(it takes about \d+ more boots of each, [0-9a-z ]+\)", text)
@@ -173,7 +173,7 @@ def test_of_very_many_tests_a_comparison_shows_the_one_that_is_requested(
     assert client.get(f"{comparison_address(run)}?test=none").status_code == 400
 
 
-def test_exchanging_the_sides_says_slower(client: Client, run: Run) -> None:
+def test_exchanging_the_sides_turns_faster_into_slower(client: Client, run: Run) -> None:
     assert "5 slower" in text_of(page(client, comparison_address(run, "direct", "deferred")))
 
 
@@ -207,7 +207,7 @@ def test_what_is_not_there_is_answered_with_help(client: Client, run: Run, addre
     assert reverse("reports:run-list") in response.content.decode()
 
 
-def test_a_page_that_fails_says_where_the_reason_is() -> None:
+def test_a_page_that_fails_refers_to_the_log() -> None:
     response = server_error(RequestFactory().get("/"))
     assert response.status_code == 500
     assert "The web server's log has the reason." in response.content.decode()
@@ -271,7 +271,7 @@ def test_boots_that_differ_are_marked(client: Client) -> None:
     assert "not enough data; boots differ" in run_text(run)
 
 
-def test_a_boot_that_crashed_is_told_at_the_top(client: Client, run: Run) -> None:
+def test_a_boot_that_crashed_is_reported_at_the_top(client: Client, run: Run) -> None:
     boot = run.boots.all()[3]
     boot.state, boot.error = BootState.CRASHED, "panic: mutex tcbinfo not owned"
     boot.save()

@@ -29,13 +29,13 @@ def _repeat(gain: float, noise: float = 0.005, tests: list[str] | None = None) -
     return run
 
 
-def _said(client: Client, run: Run, heading: str = "Published results") -> str:
+def _section(client: Client, run: Run, heading: str = "Published results") -> str:
     text = text_of(page(client, f"/runs/{run.pk}/"))
     return text.partition(heading)[2].partition("Effects are")[0].partition("A lock without a number")[0]
 
 
 def _contention(client: Client, run: Run) -> str:
-    return _said(client, run, "Contention")
+    return _section(client, run, "Contention")
 
 
 @pytest.mark.parametrize(
@@ -43,23 +43,23 @@ def _contention(client: Client, run: Run) -> str:
     [(1.1224, "the same sign, and the size agrees"), (1.3, "the same sign"), (0.9, "the other sign")],
 )
 def test_a_proven_effect_has_a_sign(client: Client, gain: float, words: str) -> None:
-    said = _said(client, _repeat(gain))
-    assert "Robert Watson" in said
-    row = said.partition(f"{TEST} direct")[2].partition("direct")[0]
+    section = _section(client, _repeat(gain))
+    assert "Robert Watson" in section
+    row = section.partition(f"{TEST} direct")[2].partition("direct")[0]
     assert "+12.24" in row
     assert f" {words} tcp" in row
-    assert said.count("not measured here") == 8
+    assert section.count("not measured here") == 8
 
 
-def test_what_is_not_proven_says_what_could_have_been_seen(client: Client) -> None:
-    said = _said(client, _repeat(1.0, noise=0.05))
-    assert "no difference proven; the run could have seen " in said
+def test_a_row_that_is_not_proven_states_the_detectable_difference(client: Client) -> None:
+    section = _section(client, _repeat(1.0, noise=0.05))
+    assert "no difference proven; the run could have seen " in section
 
 
 def test_a_difference_where_there_was_none(client: Client) -> None:
-    said = _said(client, _repeat(1.3, tests=["udp.stream/host-host/ipv4"]))
-    assert re.search(r"direct against deferred none \+(29|30)\.", said)
-    assert "a difference here, none there" in said
+    section = _section(client, _repeat(1.3, tests=["udp.stream/host-host/ipv4"]))
+    assert re.search(r"direct against deferred none \+(29|30)\.", section)
+    assert "a difference here, none there" in section
 
 
 def test_effects_against_another_variant_and_without_a_number(client: Client) -> None:
@@ -70,13 +70,13 @@ def test_effects_against_another_variant_and_without_a_number(client: Client) ->
     for variant in run.variants.all():
         variant.name = names[variant.name]
         variant.save()
-    said = _said(client, run)
-    assert re.search(r"giant-sleep against giant lower adaptive Giant .* \S\d+\.\d+ .* the same sign unix", said)
-    assert said.count("not measured here") == 8
+    section = _section(client, run)
+    assert re.search(r"giant-sleep against giant lower adaptive Giant .* \S\d+\.\d+ .* the same sign unix", section)
+    assert section.count("not measured here") == 8
     for variant in run.variants.all():
         variant.name = {"giant": "giant-up", "giant-sleep": "giant"}[variant.name]
         variant.save()
-    assert re.search(r"giant against giant-up \+7\.\d+ % .* the other sign", _said(client, run))
+    assert re.search(r"giant against giant-up \+7\.\d+ % .* the other sign", _section(client, run))
 
 
 PROFILE = """\
@@ -110,35 +110,35 @@ def _profiled(boots: int, scatter: int, busy: int = 1) -> Run:
 
 
 def test_contention_moves_from_one_lock_to_another(client: Client) -> None:
-    said = _contention(client, _profiled(boots=4, scatter=10))
+    section = _contention(client, _profiled(boots=4, scatter=10))
     there = r"96.29.% 4.641.989 0.82.% 23.618"
-    assert re.search(rf"UNIX-domain sockets {there} 80.99.% 915 18.21.% 115 the same sign descriptor", said)
+    assert re.search(rf"UNIX-domain sockets {there} 80.99.% 915 18.21.% 115 the same sign descriptor", section)
     there = r"2.58.% 46.039 41.45.% 533.438"
-    assert re.search(rf"descriptor table {there} 19.01.% 215 81.79.% 515 the same sign socket", said)
-    assert re.search(r"sleeping \S 5.22.% 181.010 0.00.% 0 0.00.% 0 no attempt failed here process", said)
-    assert re.search(r"process 0.93.% 120.264 51.49.% 1.661.766 \S \S no such lock here", said)
+    assert re.search(rf"descriptor table {there} 19.01.% 215 81.79.% 515 the same sign socket", section)
+    assert re.search(r"sleeping \S 5.22.% 181.010 0.00.% 0 0.00.% 0 no attempt failed here process", section)
+    assert re.search(r"process 0.93.% 120.264 51.49.% 1.661.766 \S \S no such lock here", section)
 
 
 def test_boots_on_a_machine_that_is_busy_now_and_then_share_out_their_failures_alike(client: Client) -> None:
-    said = _contention(client, _profiled(boots=4, scatter=10, busy=10))
-    assert re.search(r"descriptor table .* 19.01.% 1.205 81.79.% 2.855 the same sign socket", said)
+    section = _contention(client, _profiled(boots=4, scatter=10, busy=10))
+    assert re.search(r"descriptor table .* 19.01.% 1.205 81.79.% 2.855 the same sign socket", section)
 
 
 @pytest.mark.parametrize(
     ("boots", "scatter", "words"),
     [(4, 100_000, "no difference proven; the run could have seen "), (1, 0, "not enough data here")],
 )
-def test_contention_that_proves_nothing_says_so(client: Client, boots: int, scatter: int, words: str) -> None:
-    said = _contention(client, _profiled(boots, scatter)).partition("descriptor table")[2]
-    assert words in said.partition("socket buffers")[0]
+def test_contention_that_proves_nothing_is_labelled(client: Client, boots: int, scatter: int, words: str) -> None:
+    section = _contention(client, _profiled(boots, scatter)).partition("descriptor table")[2]
+    assert words in section.partition("socket buffers")[0]
 
 
 def test_a_run_without_the_profiled_variants_has_the_published_numbers_alone(client: Client) -> None:
     run = create_run(tests=["unix.mysql.8/host-host/ipv4"])
     run.plan = create_plan("name: unix-2006", name="unix-2006")
     run.save()
-    said = _contention(client, run)
-    assert re.search(r"descriptor table 2.58.% 46.039 41.45.% 533.438 \S \S not measured here", said)
+    section = _contention(client, run)
+    assert re.search(r"descriptor table 2.58.% 46.039 41.45.% 533.438 \S \S not measured here", section)
 
 
 def test_other_plans_have_no_such_section(client: Client, run: Run) -> None:

@@ -22,8 +22,8 @@ PLAY = """
   gather_facts: false
   tasks:
     - ansible.builtin.command: {command}
-      register: said
-    - ansible.builtin.debug: {{msg: "{{{{ said.stdout }}}} {{{{ lookup('env', 'WORD') }}}}"}}
+      register: echoed
+    - ansible.builtin.debug: {{msg: "{{{{ echoed.stdout }}}} {{{{ lookup('env', 'WORD') }}}}"}}
 """
 
 
@@ -74,9 +74,9 @@ def sleeper(directory: Path) -> str:
 def test_each_play_has_its_own_environment_directory_and_status(ansible: AnsibleServer, tmp_path: Path) -> None:
     for word in ("first", "second"):
         play = start(ansible, tmp_path, "pwd", word=word)
-        said, complaints = play.communicate()
+        output, complaints = play.communicate()
         assert (play.returncode, complaints) == (0, "")
-        assert f"{tmp_path} {word}" in said
+        assert f"{tmp_path} {word}" in output
     play = start(ansible, tmp_path, "sh -c 'echo why >&2; false'")
     assert "why" in play.communicate()[0]
     assert play.returncode == 2
@@ -110,7 +110,7 @@ def test_what_is_packed_has_its_bytecode_and_another_python_takes_the_source(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_play_ends_with_who_asked_for_it(ansible: AnsibleServer, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_play_ends_with_its_client(ansible: AnsibleServer, tmp_path: Path, number: signal.Signals) -> None:
     play = start(ansible, tmp_path, sleeper(tmp_path))
     sleeping = until_running(tmp_path)
     play.send_signal(number)
@@ -129,8 +129,8 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     print(server.recv(1))
 """
     argv = ["/usr/bin/python3", "-c", program, ansible.name]
-    said = subprocess.run(argv, cwd="/", user=65534, capture_output=True, text=True, check=False, timeout=60)
-    assert said.stdout == "b''\n" or "ConnectionResetError" in said.stderr or "BrokenPipeError" in said.stderr
+    done = subprocess.run(argv, cwd="/", user=65534, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "b''\n" or "ConnectionResetError" in done.stderr or "BrokenPipeError" in done.stderr
 
 
 def test_a_play_ends_with_the_server(tmp_path: Path) -> None:

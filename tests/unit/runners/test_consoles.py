@@ -13,7 +13,7 @@ def host(role: str, console: str) -> InventoryHost:
     return InventoryHost(role, f"host-{role}", "127.0.0.1", (), (), "", "", console)
 
 
-def test_what_was_said_since(tmp_path: Path) -> None:
+def test_console_output_since_a_position(tmp_path: Path) -> None:
     console, late = tmp_path / "console", tmp_path / "late"
     console.write_bytes(b"before\n")
     consoles = Consoles([host("dut", str(console)), host("left", str(late)), host("right", "")])

@@ -54,7 +54,7 @@ EVERY_LIMIT = {gate.name: 0.1 if gate.name in ("frequency", "slowdown") else gat
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_gate_fires_above_its_limit_alone_and_tells_what_it_saw(name: str) -> None:
+def test_a_gate_fires_only_above_its_limit_and_reports_the_value(name: str) -> None:
     changes, words = DISTURBED[name]
     assert judge({**CALM, **changes}, CALM, EVERY_LIMIT) == words
     assert judge(CALM, CALM, EVERY_LIMIT) == ""
@@ -82,7 +82,7 @@ def test_load_of_programs_that_have_ended_has_no_name() -> None:
     assert "above all programs that have ended" in reason
 
 
-def test_every_gate_looks_at_a_gauge_and_every_gauge_and_gate_is_documented() -> None:
+def test_every_gate_has_a_gauge_and_every_gauge_and_gate_is_documented() -> None:
     gauges, gates = ((DOCS / name).read_text(encoding="utf-8") for name in ("reference/data.md", "howto/plans.md"))
     described = gauges[gauges.index("## Gauges") :]
     table = gates[gates.index("## Void samples") :]

@@ -50,9 +50,9 @@ def unreachable(_: Plays) -> dict[str, object]:
     raise PlayFailedError(PlayResult("health", failures=[failure]))
 
 
-@pytest.mark.parametrize(("answer", "said"), [(full, "demo-dut: 3 MB are free"), (unreachable, "unreachable")])
+@pytest.mark.parametrize(("answer", "reason"), [(full, "demo-dut: 3 MB are free"), (unreachable, "unreachable")])
 def test_unfit_testbed(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[[Plays], dict[str, object]], said: str
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[Plays], dict[str, object]], reason: str
 ) -> None:
     monkeypatch.setattr(Plays, "health", answer)
     monkeypatch.setattr(settings, "UNFIT_SECONDS", 0)
@@ -63,9 +63,9 @@ def test_unfit_testbed(
         execute(run.number)
         run.refresh_from_db()
         assert run.state == RunState.QUEUED
-        assert said in run.reason
+        assert reason in run.reason
     assert HealthCheck.objects.count() == settings.QUARANTINE_FAULTS
-    assert said in Outage.objects.get(kind="quarantine").why
+    assert reason in Outage.objects.get(kind="quarantine").why
     with pytest.raises(states.TestbedBusyError, match="out of service"):
         states.lease(run.number)
     assert violations() == []

@@ -69,12 +69,12 @@ def test_heartbeat_goes_on_when_its_connection_is_cut(run: Run, monkeypatch: pyt
 @pytest.mark.parametrize("line", [b"no JSON\n", b"[" * 5000 + b"\n", b"\xff\xfe\n", b"1" * 5000 + b"\n"])
 def test_line_of_a_play_that_cannot_be_read_is_kept_for_its_end(tmp_path: Path, line: bytes) -> None:
     """ansible-runner calls `must_be_killed`; an exception in it would abandon the play on the hosts."""
-    journal = tmp_path / "told"
-    told: list[object] = []
-    listener = Listener(report=told.append, journal=journal)
+    journal = tmp_path / "journal"
+    reported: list[object] = []
+    listener = Listener(report=reported.append, journal=journal)
     play = _Play(PlayResult("measure"), tmp_path, patience=WAIT, listener=listener, cancelled=None)
     with journal.open("ab") as file:
         file.write(b'{"test": "a"}\n' + line)
     assert play.must_be_killed() is False
     assert isinstance(play.raised, ValueError | RecursionError)
-    assert told == [{"test": "a"}]
+    assert reported == [{"test": "a"}]

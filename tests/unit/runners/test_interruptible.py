@@ -39,5 +39,5 @@ def test_one_interrupt_ends_it(tmp_path: Path, parent: str, where: str) -> None:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=50)
-    assert (running.returncode, said) == (130, "")
+        _, output = running.communicate(timeout=50)
+    assert (running.returncode, output) == (130, "")

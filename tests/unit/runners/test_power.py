@@ -80,7 +80,7 @@ class Bmc(ThreadingHTTPServer):
         self.url, self.machine = f"https://127.0.0.1:{self.server_port}", machine
         self.systems, self.state, self.target = ["1"], "On", RESET
         self.offers = ["On", "ForceOff", "ForceRestart", "GracefulRestart"]
-        self.asked: list[tuple[str, Any]] = []
+        self.requests: list[tuple[str, Any]] = []
         self.replies: dict[str, bytes] = {}
         self.sent = 0
 
@@ -120,7 +120,7 @@ class Resources(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         bmc = self.server
-        bmc.asked.append((self.path, None))
+        bmc.requests.append((self.path, None))
         if not self.admitted():
             return
         if self.path in bmc.replies:
@@ -134,7 +134,7 @@ class Resources(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, body))
+        self.server.requests.append((self.path, body))
         if self.admitted():
             self.server.machine.off()
             self.answer(204)
@@ -177,7 +177,7 @@ def test_redfish_resets_the_system_without_asking_it(
 ) -> None:  # fmt: skip
     bmc.state, bmc.offers = state, offers
     assert switch(machine, "redfish", *by_redfish) == 0
-    assert bmc.asked[-1] == (RESET, {"ResetType": how})
+    assert bmc.requests[-1] == (RESET, {"ResetType": how})
     assert machine.offs == 1
     assert capsys.readouterr().out == f"{bmc.url}: {how} of 1, which was {state}\n"
 
@@ -189,7 +189,7 @@ def test_redfish_names_what_it_has_and_takes_what_is_named(
     assert switch(machine, "redfish", *by_redfish) == 1
     assert "has the systems 1, 2: name one with --system" in capsys.readouterr().err
     assert switch(machine, "redfish", *by_redfish, "--system", "2") == 0
-    assert (f"{SYSTEMS}/2", None) in bmc.asked
+    assert (f"{SYSTEMS}/2", None) in bmc.requests
 
 
 def test_redfish_that_refuses_is_quoted_and_what_leads_elsewhere_gets_no_password(
@@ -215,7 +215,7 @@ def test_redfish_is_queried_by_https_with_a_certificate_that_is_trusted(
     by_redfish[1] = bmc.url.replace("https", "http")
     assert switch(machine, "redfish", *by_redfish) == 1
     assert "must be https://" in capsys.readouterr().err
-    assert bmc.asked == []
+    assert bmc.requests == []
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(
@@ -271,7 +271,7 @@ mc_enable 0x20
 
 @contextmanager
 def ipmi_sim(folder: Path) -> Iterator[int]:
-    """A BMC at a UDP port, whose machine is a file `power` with 0 or 1; `said` has the commands that it received."""
+    """A BMC at a UDP port, whose machine is a file `power` with 0 or 1; `commands` lists what it received."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -281,7 +281,7 @@ def ipmi_sim(folder: Path) -> Iterator[int]:
     control = folder / "control"
     control.write_text(
         f'#!/bin/sh\ncd {folder}\ncase "$*" in\n"get power") cat power ;;\n'
-        '"set power "*) echo "power:$3" >power; echo "$@" >>said ;;\nesac\n'
+        '"set power "*) echo "power:$3" >power; echo "$@" >>commands ;;\nesac\n'
     )
     control.chmod(0o755)
     argv = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder / "state"), "-n"]
@@ -297,19 +297,19 @@ def test_ipmi_cycles_a_machine_that_is_on_and_switches_one_on_that_is_off(
     machine: Machine, password: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_ipmi = ["--bmc", "127.0.0.1", "--user", "operator", "--password-file", password, "--cipher", "3"]
-    said = tmp_path / "said"
+    commands = tmp_path / "commands"
     with ipmi_sim(tmp_path) as port:
         by_ipmi += ["--bmc-port", port]
         (tmp_path / "power").write_text("power:0\n")
         machine.off()
         assert switch(machine, "ipmi", *by_ipmi) == 0
-        assert said.read_text() == "set power 1\n"
+        assert commands.read_text() == "set power 1\n"
         assert "Up/On" in capsys.readouterr().out
         machine.lies_dead = True  # the BMC is queried, and not the machine
         assert switch(machine, "ipmi", *by_ipmi, "--up", 0) == 1
         why = "127.0.0.1 was switched off and on, but no SSH server answers"
         assert why in capsys.readouterr().err
-        assert said.read_text().startswith("set power 1\nset power 0\n")
+        assert commands.read_text().startswith("set power 1\nset power 0\n")
 
 
 def test_a_command_gets_the_words_of_a_plan_and_is_quoted_when_it_fails(
@@ -329,7 +329,7 @@ def test_a_command_gets_the_words_of_a_plan_and_is_quoted_when_it_fails(
     assert "none is not installed on this machine" in capsys.readouterr().err
 
 
-def test_who_cannot_change_a_command_line_says_so(
+def test_the_error_for_a_command_line_that_cannot_change_states_it(
     machine: Machine, password: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_ipmi = ["--bmc", "127.0.0.1", "--user", "operator", "--password-file", password]

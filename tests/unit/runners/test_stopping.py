@@ -87,13 +87,13 @@ def blocks(lab: Lab, server: str) -> int:
 
 def test_each_group_ends_when_all_its_comparisons_are_decided(measure: Callable[..., tuple[Run, list[str]]]) -> None:
     lab = Lab({RR: 1.3, UDP: 1.0, CONNECT: 0.7})
-    run, said = measure(lab)
+    run, messages = measure(lab)
     netperf, connect = blocks(lab, "netserver"), blocks(lab, "tcpconnect")
     assert 3 <= connect < netperf < 10
     assert len(lab.booted) == 2 * (netperf + connect)
-    assert said[0].startswith(f"host-host, netserver: decided after {netperf} of 10 boots of each variant, ")
-    assert said[1].startswith(f"host-host, tcpconnect: decided after {connect} of 10 boots of each variant, ")
-    assert said[0].endswith(" min saved")
+    assert messages[0].startswith(f"host-host, netserver: decided after {netperf} of 10 boots of each variant, ")
+    assert messages[1].startswith(f"host-host, tcpconnect: decided after {connect} of 10 boots of each variant, ")
+    assert messages[0].endswith(" min saved")
     first, second = [event.values for event in progress.progress_since(run.pk) if event.name == "decided"][-2:]
     assert first["verdicts"] == {f"direct {RR}": "faster", f"direct {UDP}": "equivalent"}
     assert second["verdicts"] == {f"direct {CONNECT}": "slower"}
@@ -106,15 +106,15 @@ def test_each_group_ends_when_all_its_comparisons_are_decided(measure: Callable[
 
 def test_a_run_goes_on_to_its_maximum_while_something_is_open(measure: Callable[..., tuple[Run, list[str]]]) -> None:
     lab = Lab({RR: 2.0, UDP: 1.0, CONNECT: 3.0}, scatter=0.06)
-    _, said = measure(lab)
+    _, messages = measure(lab)
     assert blocks(lab, "netserver") == 10
-    assert [words.partition(":")[0] for words in said] == ["host-host, tcpconnect"]
+    assert [words.partition(":")[0] for words in messages] == ["host-host, tcpconnect"]
 
 
 def test_a_plan_that_does_not_ask_measures_everything(measure: Callable[..., tuple[Run, list[str]]]) -> None:
     lab = Lab({RR: 2, UDP: 2, CONNECT: 2})
-    _, said = measure(lab, PLAN.replace("stop: decided", "samples: 20"))
-    assert (len(lab.booted), said) == (40, [])
+    _, messages = measure(lab, PLAN.replace("stop: decided", "samples: 20"))
+    assert (len(lab.booted), messages) == (40, [])
 
 
 def test_what_always_fails_is_not_waited_for(measure: Callable[..., tuple[Run, list[str]]]) -> None:
@@ -122,16 +122,16 @@ def test_what_always_fails_is_not_waited_for(measure: Callable[..., tuple[Run, l
     run, _ = measure(lab)
     assert blocks(lab, "netserver") < 10
     assert blocks(lab, "tcpconnect") == 3
-    told = [event.values["verdicts"] for event in progress.progress_since(run.pk) if event.name == "decided"]
-    assert told[-2] == {f"direct {RR}": "faster", f"direct {UDP}": "not measured"}
+    decided = [event.values["verdicts"] for event in progress.progress_since(run.pk) if event.name == "decided"]
+    assert decided[-2] == {f"direct {RR}": "faster", f"direct {UDP}": "not measured"}
 
 
 def test_a_resumed_run_decides_the_same_again(measure: Callable[..., tuple[Run, list[str]]]) -> None:
     lab = Lab({RR: 1.3, UDP: 1.0, CONNECT: 0.7})
-    run, said = measure(lab)
+    run, messages = measure(lab)
     booted = len(lab.booted)
     assert [words.partition(",")[0:2] for words in measure(lab, run=run)[1]] == [
-        words.partition(",")[0:2] for words in said
+        words.partition(",")[0:2] for words in messages
     ]
     assert len(lab.booted) == booted
 

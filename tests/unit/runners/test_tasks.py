@@ -21,27 +21,27 @@ NAMED = {
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """The runs of which workers were notified."""
-    told: list[Run] = []
-    monkeypatch.setattr(services, "enqueue", told.append)
-    return told
+    enqueued: list[Run] = []
+    monkeypatch.setattr(services, "enqueue", enqueued.append)
+    return enqueued
 
 
-def test_a_message_that_comes_late_makes_no_other(told: list[Run]) -> None:
+def test_a_message_that_comes_late_makes_no_other(enqueued: list[Run]) -> None:
     run = create_queued_run()
     states.cancel(run.number, "not wanted")
     create_queued_run(create_testbed("free"))
     tasks.execute(run.number)
-    assert told == []
+    assert enqueued == []
 
 
-def test_a_message_of_a_run_whose_testbed_is_busy_makes_no_other(told: list[Run]) -> None:
+def test_a_message_of_a_run_whose_testbed_is_busy_makes_no_other(enqueued: list[Run]) -> None:
     states.lease(create_queued_run().number)
     waiting = create_queued_run()
     create_queued_run(create_testbed("free"))
     tasks.execute(waiting.number)
-    assert told == []
+    assert enqueued == []
 
 
 def test_a_worker_knows_every_task_that_a_message_may_name() -> None:

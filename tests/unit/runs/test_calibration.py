@@ -50,7 +50,7 @@ def test_where_boots_had_layouts_their_scatter_stands_by_itself() -> None:
     assert together.boots == pytest.approx(math.hypot(row.boot_deviation, row.layout_deviation or 0))
 
 
-def test_runs_of_variants_that_differ_or_of_few_boots_tell_nothing() -> None:
+def test_runs_of_different_variants_or_few_boots_are_no_calibration() -> None:
     different = create_run(tests=TESTS[:1], boots=6, samples=12)
     calibrate(different.number)
     assert same(different.variants.all()) == []
@@ -111,7 +111,7 @@ def test_what_cannot_be_done_within_a_budget_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "reason"),
     [
         ("budget: 10", "allowed: 1 min to 24 h"),
         ("budget: 30 s", "allowed: 1 min to 24 h"),
@@ -120,8 +120,8 @@ def test_what_cannot_be_done_within_a_budget_is_reported() -> None:
         ("budget: 1 h\nstop: decided", "is for plans that measure all boots"),
     ],
 )
-def test_budgets_that_make_no_sense(line: str, said: str) -> None:
-    with pytest.raises(PlanError, match=said):
+def test_budgets_that_make_no_sense(line: str, reason: str) -> None:
+    with pytest.raises(PlanError, match=reason):
         read_plan(BUDGET.replace("budget: 10 min", line))
 
 

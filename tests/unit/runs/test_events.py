@@ -106,7 +106,7 @@ async def test_bad_requests(client: AsyncClient, number: int, last_id: str, stat
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_without_redis_the_stream_says_so_and_ends(client: AsyncClient, settings: Settings) -> None:
+async def test_without_redis_the_stream_sends_an_error_and_ends(client: AsyncClient, settings: Settings) -> None:
     await finished_run()
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
     assert "progress is not available now" in await read(client, NUMBER)

@@ -82,12 +82,12 @@ def count_a_sample_twice(run: Run) -> None:
     Summary.objects.filter(pk=summary.pk).update(n=summary.n + 1)
 
 
-def change_what_a_tool_said(run: Run) -> None:
+def change_the_output_of_a_tool(run: Run) -> None:
     Artefact.objects.filter(pk=run.artefacts.all()[0].pk).update(content=b"faster")
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "reason"),
     [
         (hold_the_testbed, "held by run 0 without a run that works there"),
         (work_without_lease, "is running and holds no testbed"),
@@ -99,11 +99,11 @@ def change_what_a_tool_said(run: Run) -> None:
         (try_another_boot_again, "are not at the same"),
         (lose_samples, "is good and has no sample that counts"),
         (count_a_sample_twice, "samples, and there are"),
-        (change_what_a_tool_said, "has changed since it was stored"),
+        (change_the_output_of_a_tool, "has changed since it was stored"),
     ],
 )
-def test_each_contradiction_is_found(run: Run, damage: Callable[[Run], None], said: str) -> None:
+def test_each_contradiction_is_found(run: Run, damage: Callable[[Run], None], reason: str) -> None:
     damage(run)
-    assert any(said in found for found in violations())
+    assert any(reason in found for found in violations())
     with pytest.raises(CommandError, match="contradictions"):
         call_command("check_invariants")

@@ -137,7 +137,7 @@ def test_what_is_no_size_is_refused(field: str, value: str) -> None:
         resized(GOOD, {field: value})
 
 
-def test_a_sentinel_is_the_baseline_unless_the_plan_says_otherwise() -> None:
+def test_a_sentinel_is_the_baseline_unless_the_plan_names_another() -> None:
     assert read_plan(GOOD).sentinel is None
     assert read_plan(GOOD + "sentinel: 4\n").sentinel == SentinelSpec("old", 4, 2)
     assert read_plan(GOOD + "sentinel: {variant: new, every: 6, samples: 3}\n").sentinel == SentinelSpec("new", 6, 3)
@@ -160,7 +160,7 @@ def test_a_plan_that_stops_when_it_is_decided() -> None:
     assert read_plan(GOOD).stop == "planned"
 
 
-def test_gates_are_those_of_the_table_unless_the_plan_says_otherwise() -> None:
+def test_gates_are_those_of_the_table_unless_the_plan_sets_others() -> None:
     plan = read_plan(GOOD)
     assert (plan.gates, plan.voids_allowed) == (DEFAULT_LIMITS, None)
     plan = read_plan(GOOD + "gates: {steal: 0.02, foreign: off, retransmits: 0}\nvoids_allowed: 3\n")

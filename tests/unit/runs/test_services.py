@@ -152,22 +152,22 @@ def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.Monke
     create_queued_run(busy)
     first = create_queued_run(free)
     create_queued_run(free)
-    told: list[Run] = []
-    monkeypatch.setattr(services, "enqueue", told.append)
+    enqueued: list[Run] = []
+    monkeypatch.setattr(services, "enqueue", enqueued.append)
     services.dispatch()
-    assert told == [first]
+    assert enqueued == [first]
 
 
-def test_a_lab_is_told_of_its_own_testbeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_gets_only_runs_of_its_own_testbeds(monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = create_queued_run(create_testbed("here")), create_queued_run(create_testbed("there"))
     Testbed.objects.filter(name="there").update(lab="rack")
-    told: list[Run] = []
-    monkeypatch.setattr(services, "enqueue", told.append)
+    enqueued: list[Run] = []
+    monkeypatch.setattr(services, "enqueue", enqueued.append)
     services.dispatch("rack")
     services.dispatch("")
-    assert told == [there, here]
+    assert enqueued == [there, here]
     services.dispatch()
-    assert sorted(run.number for run in told[2:]) == [here.number, there.number]
+    assert sorted(run.number for run in enqueued[2:]) == [here.number, there.number]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,6 @@ def test_a_lab_is_told_of_its_own_testbeds_only(monkeypatch: pytest.MonkeyPatch)
         (["register_testbed", "moon", "--inventory", "/nowhere.yml"], "there is no such inventory"),
     ],
 )
-def test_commands_say_what_to_do(command: list[str], problem: str) -> None:
+def test_errors_of_commands_state_what_to_do(command: list[str], problem: str) -> None:
     with pytest.raises(CommandError, match=problem):
         call_command(*command)

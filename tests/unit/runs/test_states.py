@@ -115,7 +115,7 @@ def test_a_run_that_was_interrupted_keeps_its_testbed_until_it_is_restored() -> 
     assert lab.acquire(create_testbed(), "somebody else") is None
 
 
-def test_reason_is_storable_whatever_a_host_said() -> None:
+def test_a_reason_is_storable_for_any_output_of_a_host() -> None:
     run = create_queued_run()
     states.lease(run.number)
     run = states.restore(run.number, "a\0b\udc80" + "x" * 10_000)

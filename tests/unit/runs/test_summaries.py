@@ -52,7 +52,7 @@ def test_a_verdict_is_kept_with_the_statistics_that_gave_it() -> None:
     assert not Summary.objects.exists()
     summarise([run.pk])
     (kept,) = summaries_of([run]).values()
-    numbers = [[(one.variant_id, one.test, *said(one)) for one in rows] for rows in (fresh, kept)]
+    numbers = [[(one.variant_id, one.test, *facts(one)) for one in rows] for rows in (fresh, kept)]
     assert sorted(numbers[0]) == sorted(numbers[1])
     counted = counted_samples([run])[run.pk]
     a, b = run.variants.all()
@@ -60,11 +60,11 @@ def test_a_verdict_is_kept_with_the_statistics_that_gave_it() -> None:
     rows = {one.test: one for one in kept if one.variant_id == b.pk}
     for test, result in zip(DEMO_TESTS[2:], compared, strict=True):
         assert result.effect
-        assert said(rows[test]) == (str(result.verdict), *astuple(result.effect.interval), False)
+        assert facts(rows[test]) == (str(result.verdict), *astuple(result.effect.interval), False)
     assert {one.verdict for one in kept if one.variant_id == a.pk} == {""}
 
 
-def said(row: Summary) -> tuple[str, float | None, float | None, float | None, bool]:
+def facts(row: Summary) -> tuple[str, float | None, float | None, float | None, bool]:
     return row.verdict, row.change, row.change_low, row.change_high, row.boots_differ
 
 

@@ -123,7 +123,7 @@ def test_too_few_samples_are_named() -> None:
         ministat({"queue": [1, 2, 3], "direct": [1, 2]})
 
 
-def test_bad_arguments_say_what_is_allowed() -> None:
+def test_errors_for_bad_arguments_state_what_is_allowed() -> None:
     good = {"a": [1.0, 2.0, 3.0]}
     with pytest.raises(ValueError, match=r"choose one of 80, 90, 95, 98, 99, 99.5"):
         ministat(good, confidence=97)

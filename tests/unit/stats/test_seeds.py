@@ -44,7 +44,7 @@ def test_a_small_change_of_every_seed_is_equivalent_and_not_identical() -> None:
     assert found.effect.proven
 
 
-def test_ratios_that_scatter_leave_it_open_and_say_how_many_seeds_would_decide() -> None:
+def test_ratios_that_scatter_leave_it_open_and_state_the_seeds_that_would_decide() -> None:
     base = {seed: [100.0] for seed in range(1, 6)}
     patch = dict(enumerate(([96.0], [107.0], [99.0], [104.0], [97.0]), start=1))
     found = compare_seeds(base, patch, "higher")

@@ -126,11 +126,11 @@ def test_a_comment_names_another_base(bot_on: Making) -> None:
     bot.checkout.edit("stack/net/if.c", lambda text: text.replace("line30;", "thirty;"))
     bot.checkout.commit("main goes on")
     bot.push("six")
-    asked = bot.say("/perf run tcp base=older")
-    assert asked is not None
-    assert not asked.answer
-    assert asked.submissions.get().base == older
-    wrong = bot.say("/perf run tcp base=oldr", "eve", 66)
+    request = bot.comment("/perf run tcp base=older")
+    assert request is not None
+    assert not request.answer
+    assert request.submissions.get().base == older
+    wrong = bot.comment("/perf run tcp base=oldr", "eve", 66)
     assert wrong is not None
     assert "(did you mean older?)" in wrong.answer
 

@@ -84,8 +84,8 @@ def test_one_patch_in_all_ways_at_once(repository: Checkout, bot_on: Making, set
     assert page.status_code == 302 or address in page.content.decode()
     assert {answer.status_code for answer in answers} <= {201, 409}
     assert all(f"/api/v1/submissions/{submission.number}" in answer.content.decode() for answer in answers)
-    assert {told.to[0] for told in sent.outbox} == {"dan@example.org", "eve@example.org"}
-    assert all(address in str(told.body) for told in sent.outbox)
+    assert {letter.to[0] for letter in sent.outbox} == {"dan@example.org", "eve@example.org"}
+    assert all(address in str(letter.body) for letter in sent.outbox)
     assert CommentRequest.objects.get().submissions.get() == submission
     created = sum(one.status_code in {201, 302} for one in (page, *answers))
     assert created == (submission.author.username in people)

@@ -85,7 +85,7 @@ def test_queries_do_not_depend_on_how_many_there_are(
             api.read(address)
 
 
-def say(number: int, role: Role = Role.SUBMITTER, **said: object) -> Any:
+def update(number: int, role: Role = Role.SUBMITTER, **said: object) -> Any:
     user, _ = User.objects.get_or_create(username=role.label, defaults={"role": role})
     _, secret = issue(user, f"laptop {Token.objects.count()}", Scope.SUBMIT, 1)
     return Client().post(
@@ -98,25 +98,25 @@ def say(number: int, role: Role = Role.SUBMITTER, **said: object) -> Any:
 
 def test_what_became_of_an_alert_is_reported(api: Api, branch: TrackedBranch) -> None:
     known = alert(branch, AlertState.CONFIRMED)
-    answer = say(known.number, state="acknowledged", owner="submitter", due="2026-12-01", text="It was meant.")
+    answer = update(known.number, state="acknowledged", owner="submitter", due="2026-12-01", text="It was meant.")
     assert answer.status_code == 200
     told = answer.json()
     assert (told["state"], told["owner"], told["due"]) == ("acknowledged", "submitter", "2026-12-01")
     assert told["steps"][-1]["text"] == "It was meant."
     assert told["steps"][-1]["who"] == "submitter"
-    assert say(known.number, due="2026-12-24").json()["owner"] == "submitter"
-    assert say(known.number, text="only a word").json()["due"] == "2026-12-24"
-    assert say(known.number, owner="").json()["owner"] is None
+    assert update(known.number, due="2026-12-24").json()["owner"] == "submitter"
+    assert update(known.number, text="only a word").json()["due"] == "2026-12-24"
+    assert update(known.number, owner="").json()["owner"] is None
     assert api.read(f"alerts/{known.number}")["state"] == "acknowledged"
 
 
 def test_what_cannot_be_said_of_an_alert_says_why(branch: TrackedBranch) -> None:
     known, new = alert(branch, AlertState.CONFIRMED), alert(branch, AlertState.NEW)
-    assert say(new.number, state="fixed").status_code == 409
-    assert "Nothing to save" in say(known.number).json()["detail"]
-    assert "no account “nobody”" in say(known.number, owner="nobody").json()["detail"]
-    assert say(known.number, state="confirmed").status_code == 422
-    assert say(known.number, words="what?").status_code == 422
-    assert say(999, text="hello").status_code == 404
-    assert say(known.number, role=Role.READER, text="hello").status_code == 403
+    assert update(new.number, state="fixed").status_code == 409
+    assert "Nothing to save" in update(known.number).json()["detail"]
+    assert "no account “nobody”" in update(known.number, owner="nobody").json()["detail"]
+    assert update(known.number, state="confirmed").status_code == 422
+    assert update(known.number, words="what?").status_code == 422
+    assert update(999, text="hello").status_code == 404
+    assert update(known.number, role=Role.READER, text="hello").status_code == 403
     assert known.steps.count() == 1

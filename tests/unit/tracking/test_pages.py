@@ -99,7 +99,7 @@ def test_the_old_address_of_the_form_redirects(client: Client) -> None:
     assert (answer.status_code, answer.headers["Location"]) == (301, "/alerts/7/update/")
 
 
-def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
+def test_users_set_the_outcome(author: Client, alert: Alert) -> None:
     place = f"/alerts/{alert.number}/update/"
     assert "not a bug" in words(author, place)
     said = {"state": "acknowledged", "owner": "ada", "due": "2026-12-01", "text": "I am looking at it."}

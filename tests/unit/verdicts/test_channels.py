@@ -37,7 +37,7 @@ from tests.factories import (
     faster_later,
     make_void,
 )
-from tests.unit.forges.test_comments import asked  # noqa: F401 (a fixture)
+from tests.unit.forges.test_comments import comment_request  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.django_db
 TEST = DEMO_TESTS[0]
@@ -117,15 +117,15 @@ def channels(client: Client, run: Run, one: TestComparison, comment: str, mail: 
     compared = client.get(f"{pair}/").content.decode()
     rows = csv.DictReader(io.StringIO(b"".join(client.get(f"{pair}/verdicts.csv")).decode()))
     cells = next(row for row in rows if row["test"] == one.test)
-    told = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"][0]["tests"]
-    said = next(row for row in told if row["test"] == one.test)
+    tests = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"][0]["tests"]
+    shown = next(row for row in tests if row["test"] == one.test)
     lines = [line for line in run_text(run).splitlines() if line.startswith(f"{one.test} ")]
     badge = client.get(f"{pair}/badge.svg", {"test": one.test})
     return {
         "page of the run": Shown(table_row(page, one.test)),
         "page of the comparison": Shown(table_row(compared, one.test)),
         "csv": Shown("; ".join([cells["words"], cells["cautions"]]), mark=False, interval=False),
-        "api": Shown("; ".join([said["words"], said["difference"], *said["cautions"]]), mark=False),
+        "api": Shown("; ".join([shown["words"], shown["difference"], *shown["cautions"]]), mark=False),
         "perfctl": Shown(lines[0], mark=False),
         "badge": Shown(plain(b"".join(badge).decode()), interval=False),
         "comment": Shown(comment, mark=False),
@@ -134,7 +134,7 @@ def channels(client: Client, run: Run, one: TestComparison, comment: str, mail: 
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_every_channel_shows_the_same(client: Client, asked: object, name: str) -> None:  # noqa: F811
+def test_every_channel_shows_the_same(client: Client, comment_request: object, name: str) -> None:  # noqa: F811
     make, verdict, lack, cautions = MADE[name]
     run = make()
     summarise([run.pk])
@@ -144,8 +144,8 @@ def test_every_channel_shows_the_same(client: Client, asked: object, name: str) 
     assert len(one.cautions) == len(cautions)
     submission = create_submission(SubmissionState.APPROVED)
     submission.runs.add(run)
-    asked.submissions.add(submission)  # type: ignore[attr-defined]
-    comment, mail = report(asked).body, answers.result([submission], "perf: tcp", trailer=True)  # type: ignore[arg-type]
+    comment_request.submissions.add(submission)  # type: ignore[attr-defined]
+    comment, mail = report(comment_request).body, answers.result([submission], "perf: tcp", trailer=True)  # type: ignore[arg-type]
     wanted = difference_words(one.result).replace("\N{NARROW NO-BREAK SPACE}", " ")
     for channel, shown in channels(client, run, one, plain(comment), " ".join(mail.split())).items():
         text = " ".join(shown.text.replace("\N{NARROW NO-BREAK SPACE}", " ").split())
@@ -198,9 +198,9 @@ def test_a_run_that_is_not_done_has_no_verdict(client: Client, state: RunState) 
         html = client.get(address).content.decode()
         assert not re.search(r"verdict faster|\b2 faster|▲ (?!faster,)", html), address
     assert client.get(f"/api/v1/runs/{run.pk}").json()["verdicts"] == []
-    (told,) = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"]
-    assert {test["verdict"] for test in told["tests"]} == {"not judged"}
-    assert told["words"] == "2 not judged"
+    (comparison,) = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"]
+    assert {test["verdict"] for test in comparison["tests"]} == {"not judged"}
+    assert comparison["words"] == "2 not judged"
     badge = client.get(f"/runs/{run.pk}/compare/deferred..direct/badge.svg")
     assert "… 2 not judged" in plain(b"".join(badge).decode())
 
@@ -216,13 +216,13 @@ def test_a_verdict_between_runs_has_what_differs_in_its_cell(client: Client, cha
     html = _compared(client, first, second)
     assert f"⚠ {words}" in table_row(html, TEST)
     query = {"base": f"{first.pk}/deferred", "with": f"{second.pk}/direct"}
-    (told,) = client.get("/api/v1/comparisons", query).json()["items"]
-    assert words in told["tests"][0]["cautions"]
-    assert words in told["text"]
+    (comparison,) = client.get("/api/v1/comparisons", query).json()["items"]
+    assert words in comparison["tests"][0]["cautions"]
+    assert words in comparison["text"]
     table = b"".join(client.get("/compare/verdicts.csv", query)).decode()
     assert next(csv.DictReader(io.StringIO(table)))["cautions"].startswith(words)
-    for asked_test in ({}, {"test": TEST}):
-        badge = client.get("/compare/badge.svg", query | asked_test)
+    for selection in ({}, {"test": TEST}):
+        badge = client.get("/compare/badge.svg", query | selection)
         assert f"⚠ {words}" in plain(b"".join(badge).decode())
     several = client.get(f"/compare/?base={first.pk}/deferred&with={first.pk}/direct&with={second.pk}/direct")
     assert table_row(several.content.decode(), TEST).count(f"⚠ {words}") == 1

@@ -33,19 +33,19 @@ TESTS = DEMO_TESTS[:2]
 
 def leans(run: Run) -> list[float | None]:
     pairs = verdicts_of_run(run, run.variants.all(), summaries_of([run])[run.pk], measured([run.pk])[run.pk])
-    return [said.lean for pair in doubted(pairs, read_sentinel(run, TESTS)) for said in pair.tests]
+    return [test.lean for pair in doubted(pairs, read_sentinel(run, TESTS)) for test in pair.tests]
 
 
-def test_the_page_says_how_far_the_sentinel_moved_and_draws_it(client: Client) -> None:
+def test_the_page_has_the_movement_of_the_sentinel_and_its_figure(client: Client) -> None:
     run = create_watched_run()
     html = page(client, f"/runs/{run.pk}/")
-    said = text_of(html)
+    text = text_of(html)
     found = read_sentinel(run, TESTS)
     assert found is not None
     for test in found.tests:
         assert test.drift.total == pytest.approx(-4, abs=0.3)
-        assert f"in {test.test}" in said
-    assert said.count(f"The sentinel moved by {MINUS}") == said.count("from the first to the last of 5 boots") == 1
+        assert f"in {test.test}" in text
+    assert text.count(f"The sentinel moved by {MINUS}") == text.count("from the first to the last of 5 boots") == 1
     assert "<small>sentinel</small>" in html
     assert html.count('data-graph="sentinel-') == len(TESTS)
     figure = client.get(f"/runs/{run.pk}/?graphs=json").json()[f"sentinel-{anchor(TESTS[0])}"]
@@ -58,7 +58,7 @@ def test_the_page_says_how_far_the_sentinel_moved_and_draws_it(client: Client) -
         assert f"The sentinel moved by {MINUS}" in text_of(page(client, address))
 
 
-def test_boots_that_stand_still_are_said_to_prove_no_movement(client: Client) -> None:
+def test_the_page_states_that_steady_boots_prove_no_movement(client: Client) -> None:
     assert "No movement of the sentinel is proven" in text_of(
         page(client, f"/runs/{create_watched_run(level=lambda _: 1.0).pk}/")
     )
@@ -84,8 +84,8 @@ def test_a_doubt_stands_beside_the_verdict_in_tables_texts_and_the_api(client: C
         table: Any = client.get(f"{address}verdicts.json?{sides}")
         assert [row["lean"] for row in json.loads(table.getvalue())] == expected
     for address in (f"runs/{run.pk}/comparisons", f"comparisons?{sides}"):
-        (told,) = client.get(f"/api/v1/{address}").json()["items"]
-        assert [test["lean"] for test in told["tests"]] == expected
+        (comparison,) = client.get(f"/api/v1/{address}").json()["items"]
+        assert [test["lean"] for test in comparison["tests"]] == expected
     text = run_text(run)
     assert len(re.findall(r" faster; sentinel \+3\.\d+ %$", text, re.MULTILINE)) == len(TESTS)
     assert text.count("Drift may explain") == 1

@@ -119,13 +119,13 @@ def test_counters_that_differ_most_come_first(run: Run) -> None:
 
 
 def test_what_stayed_as_it_was_when_the_boot_came_up_is_a_setting_and_no_counter() -> None:
-    told = {
+    counters = {
         AT_START: [["machine.cpus: 1\nnet.isr.queued: 0\n"] * 2, ["machine.cpus: 2\nnet.isr.queued: 0\n"]],
         AT_END: [["machine.cpus: 1\nnet.isr.queued: 7\n"] * 2, ["machine.cpus: 2\nnet.isr.queued: 9\n"]],
     }
-    assert [(row.name, row.means) for row in counter_rows(told)] == [("net.isr.queued", [7, 9])]
-    told[AT_START] = [[], []]  # without known facts
-    assert [row.name for row in counter_rows(told)] == ["machine.cpus", "net.isr.queued"]
+    assert [(row.name, row.means) for row in counter_rows(counters)] == [("net.isr.queued", [7, 9])]
+    counters[AT_START] = [[], []]  # without known facts
+    assert [row.name for row in counter_rows(counters)] == ["machine.cpus", "net.isr.queued"]
 
 
 @given(st.text())

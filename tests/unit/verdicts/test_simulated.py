@@ -94,7 +94,7 @@ def test_programs_are_reported(client: Client, run: Run) -> None:
     assert not tests["mem.tcp.1/host-host/ipv4"]
 
 
-def test_texts_and_mails_say_it(run: Run) -> None:
+def test_texts_and_mails_state_it(run: Run) -> None:
     assert run_text(run).startswith(f"Run {run.pk}: Direct against deferred dispatch (done, simulated)")
     base, other = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
     (compared,) = compare_sides(base, other, 95, 2)

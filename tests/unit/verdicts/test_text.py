@@ -22,7 +22,7 @@ def test_lines_fit_into_a_wide_terminal(run: Run) -> None:
     assert max(map(len, run_text(run).splitlines())) <= 132
 
 
-def test_a_run_without_results_says_so() -> None:
+def test_the_text_of_a_run_without_results_states_it() -> None:
     run = create_queued_run()
     run.variants.create(name="a", position=0, target="linux")
     run.variants.create(name="b", position=1, target="linux")
