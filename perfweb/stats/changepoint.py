@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Change points of a series, such as the mean of a test commit after commit.
 
-`change_points` is used by pages: the best partition into levels, with each change tested against the noise of the
-series itself. `divide` finds changes of any kind by another method, as a second opinion:
+`change_points` is used by pages: steps that explain a series better than noise with memory, a trend, a cycle, varying
+scatter or two modes. `divide` finds changes of any kind by another method, as a second opinion:
 
     python -m perfweb.stats.changepoint NUMBERS.txt     # one number on a line, as ministat takes them
 """
@@ -11,33 +11,37 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy import ndimage
 
 from perfweb.stats.ratio import Change, Means, change, pooled
-from perfweb.stats.summary import Summary, checked, summarize
+from perfweb.stats.segmentation.noisemodels import SHORTEST, select
+from perfweb.stats.segmentation.partitioning import Indices, Numbers, best_edges
+from perfweb.stats.segmentation.twomodes import two_modes
+from perfweb.stats.summary import checked, summarize
 
-Numbers = npt.NDArray[np.float64]
-
-SHORTEST = 3
-"""Min points of a level: two that stand out are outliers."""
-
-SIGNIFICANCE = 0.001
-"""Max p-value of the difference between neighbouring levels."""
-
-OUTLIER = 3.0
+OUTLIER = 3.5
 """Deviations from the running median beyond which a point counts as an outlier."""
 
 LEVEL = 95.0
 """Confidence of intervals, in percent."""
 
-_PENALTY = 10.0
+MOST_CANDIDATES = 30
+"""Max number of steps that models are fitted with."""
+
+_MEDIAN_DIFFERENCE = math.sqrt(2) * 0.674490
+"""The median of |x - y| of two normal variables, in their deviation."""
+
+_PENALTY = -1.0
+_CANDIDATE = 2.0
+_FEWEST_WITH_TREND = 12
+_MOST_PAIRED = 200
+_OUTLIER_WINDOW = 15
 _SPREAD = -2 * math.log(1 - math.sqrt(LEVEL / 100))
 _PERMUTATIONS = 199
 _ENERGY_SIGNIFICANCE = 0.01
@@ -63,23 +67,69 @@ class ChangePoint:
 def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
     """Return the change points of a series of one unit, in order.
 
-    Outliers are limited, the best partition into levels is found, and a change stays if Student's t separates its
-    levels; the one with the max p-value is removed first, and its levels are merged. Places have the confidence set of
-    a likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
-    levels the interval of Fieller, as in comparisons.
+    Outliers are replaced, the best partitions into levels with a low penalty yield candidates, and those stay that
+    the best model of noise does not explain (`noisemodels`, `twomodes`). Places have the confidence set of a likelihood
+    ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35), levels the
+    interval of Fieller, as in comparisons.
 
-    Assumes noise that is about normal except for outliers, equal in the whole series, and not correlated over more than
-    three points. Intervals ignore that the place was chosen from the same numbers, and are a little too narrow for
-    changes that are barely found. Fewer than six points have no change points. Raises ValueError for values that are
-    not finite.
+    Intervals assume noise that is about normal, equal on both sides, and not correlated. They ignore that the place
+    was chosen from the same numbers, and are a little too narrow for changes that are barely found. Fewer than six
+    points have no change points. Raises ValueError for values that are not finite.
     """
     if len(values) < 2 * SHORTEST:
         return []
     series = checked(values)
     deviation = noise(series)
     calm = limited(series, deviation)
-    edges, levels = _proven(calm, partition(calm, deviation))
+    edges = [0, *_proven(calm, candidates(calm, deviation)), len(calm)]
+    levels = [summarize(calm[start:end]) for start, end in pairwise(edges)]
     return [_described(calm, edges[index : index + 3], pooled(*pair)) for index, pair in enumerate(pairwise(levels))]
+
+
+def candidates(calm: Numbers, deviation: float) -> list[int]:
+    """Return candidates, at least SHORTEST points apart: of the series, and of the series without its trend."""
+    versions = [calm, _detrended(calm)] if len(calm) >= _FEWEST_WITH_TREND else [calm]
+    return _strongest(calm, _apart({place for it in versions for place in partition(it, deviation, _PENALTY)}))
+
+
+def _strongest(values: Numbers, places: Sequence[int]) -> list[int]:
+    """Return the MOST_CANDIDATES steps that explain most squares, because the time of a selection grows with the cube
+    of their number.
+    """
+    if len(places) <= MOST_CANDIDATES:
+        return list(places)
+    counts = np.diff([0, *places, len(values)])
+    means = np.add.reduceat(values, [0, *places]) / counts
+    explained = np.diff(means) ** 2 * counts[1:] * counts[:-1] / (counts[1:] + counts[:-1])
+    return sorted(places[index] for index in np.argsort(explained)[-MOST_CANDIDATES:])
+
+
+def _apart(places: Iterable[int]) -> list[int]:
+    """Return places in order, without those less than SHORTEST points after the one before."""
+    apart: list[int] = []
+    for place in sorted(places):
+        if not apart or place - apart[-1] >= SHORTEST:
+            apart.append(place)
+    return apart
+
+
+def _detrended(values: Numbers) -> Numbers:
+    """Return the series without the median of its slopes over a third of its points or more (Sen 1968, JASA 63)."""
+    every = -(-len(values) // _MOST_PAIRED)
+    some = values[::every]
+    early, late = np.triu_indices(len(some), max(1, len(some) // 3))
+    slope = np.median((some[late] - some[early]) / (late - early)) / every
+    without: Numbers = values - slope * np.arange(len(values))
+    return without
+
+
+def _proven(calm: Numbers, places: Sequence[int]) -> list[int]:
+    """Return the change points of the model that explains a series best; `places` are candidates."""
+    modes = two_modes(calm)
+    if not places and (modes is None or not modes.places):
+        return []
+    fits = [select(calm, places), *([modes] if modes else [])]
+    return min(fits, key=lambda fit: fit.score).places
 
 
 def noise(values: Numbers) -> float:
@@ -96,79 +146,60 @@ def noise(values: Numbers) -> float:
         for lag in (1, 2, 3)
         if lag == 1 or 10 * lag < len(values)
     )
-    # The median of |x - y| of two normal variables is sqrt(2) * 0.6745 of their deviation.
-    return max(
-        max(found, default=0.0) / (math.sqrt(2) * 0.674490), 1e-12 * float(np.abs(values).max(initial=0.0)), 1e-300
-    )
+    return max(max(found, default=0.0) / _MEDIAN_DIFFERENCE, 1e-12 * float(np.abs(values).max(initial=0.0)), 1e-300)
 
 
 def limited(values: Numbers, deviation: float) -> Numbers:
-    """Return the series with outliers moved to OUTLIER deviations from the median of five points around them.
+    """Return the series with each outlier replaced by the median of the five points around it.
 
-    One or two outlying points lose their weight, a level of three or more does not (Winsorizing, Tukey 1962).
+    An outlier is OUTLIER deviations away from that median: of the series, or of the points around it if these scatter
+    more. One or two outlying points lose their weight, a level of three or more does not (Hampel 1974, JASA 69).
     """
     middle = ndimage.median_filter(values, size=5, mode="mirror")
-    return np.clip(values, middle - OUTLIER * deviation, middle + OUTLIER * deviation)
+    around = ndimage.median_filter(np.abs(np.diff(values, append=values[-1:])), size=_OUTLIER_WINDOW, mode="mirror")
+    limit = OUTLIER * np.maximum(deviation, around / _MEDIAN_DIFFERENCE)
+    return np.where(np.abs(values - middle) > limit, middle, values)
 
 
-def partition(values: Numbers, deviation: float) -> list[int]:
+def partition(values: Numbers, deviation: float, base: float) -> list[int]:
     """Return the indices at which new levels begin, in the partition that explains a series best.
 
-    Best is the min sum of squares around the means in units of the deviation, with a penalty of 10 + 2 log n for
-    each change (Jackson and others 2005, "An algorithm for optimal partitioning of data on an interval", IEEE Signal
-    Processing Letters 12; the penalised form is that of Killick, Fearnhead and Eckley 2012, "Optimal detection of
-    changepoints with a linear computational cost", JASA 107). The penalty keeps false alarms below one in a hundred
-    series without a change. Only places where means over windows differ most are tried (Niu and Zhang 2012, "The
-    screening and ranking algorithm", Annals of Applied Statistics 6), some milliseconds for thousands of points.
+    Best is the min sum of squares around the means in units of the deviation, with a penalty of `base` + 2 log n for
+    each change (the penalised form of optimal partitioning is that of Killick, Fearnhead and Eckley 2012, "Optimal
+    detection of changepoints with a linear computational cost", JASA 107). Only places where means over windows differ
+    most are tried (Niu and Zhang 2012, "The screening and ranking algorithm", Annals of Applied Statistics 6), some
+    milliseconds for thousands of points.
     """
     scaled = (values - np.median(values)) / deviation
-    edges = np.array([0, *_candidates(scaled), len(scaled)])
-    sums, squares = (np.concatenate([[0.0], np.cumsum(power)])[edges] for power in (scaled, scaled**2))
-    penalty = _PENALTY + 2 * math.log(len(scaled))
-    best, origin = np.full(len(edges), np.inf), np.zeros(len(edges), dtype=np.int64)
-    best[0] = -penalty
-    for end in range(1, len(edges)):
-        long = edges[end] - edges[:end]
-        cost = squares[end] - squares[:end] - (sums[end] - sums[:end]) ** 2 / long
-        total = np.where(long >= SHORTEST, best[:end] + cost + penalty, np.inf)
-        origin[end] = start = int(total.argmin())
-        best[end] = total[start]
-    places = []
-    end = int(origin[-1])
-    while end > 0:
-        places.append(int(edges[end]))
-        end = int(origin[end])
-    return places[::-1]
+    sums, squares = (np.concatenate([[0.0], np.cumsum(power)]) for power in (scaled, scaled**2))
+
+    def cost(starts: Indices, end: int) -> Numbers:
+        long = end - starts
+        around = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / long
+        return np.where(long >= SHORTEST, around, np.inf)
+
+    edges = np.array([0, *_contrasts(scaled), len(scaled)])
+    return best_edges(edges, cost, base + 2 * math.log(len(scaled)))[1:-1]
 
 
-def _candidates(scaled: Numbers) -> list[int]:
-    """Return indices at which the means of windows before and after, of any size, differ more than at those around."""
+def _contrasts(scaled: Numbers) -> list[int]:
+    """Return indices at which the means before and after differ more than at those around: of windows of any size, and
+    of all points.
+    """
     count, found = len(scaled), set[int]()
     sums = np.concatenate([[0.0], np.cumsum(scaled)])
     width = SHORTEST
     while 2 * width <= count:
         inner = np.arange(width, count - width + 1)
         contrast = np.abs(sums[inner + width] - 2 * sums[inner] + sums[inner - width]) / math.sqrt(2 * width)
-        peaks = (contrast >= ndimage.maximum_filter1d(contrast, width)) & (contrast > 3)
+        peaks = (contrast >= ndimage.maximum_filter1d(contrast, width)) & (contrast > _CANDIDATE)
         found.update(inner[peaks].tolist())
         width = max(width + 1, width * 3 // 2)
+    inner = np.arange(SHORTEST, count - SHORTEST + 1)
+    walk = np.abs(sums - sums[-1] * np.arange(count + 1) / count)[inner] * np.sqrt(count / (inner * (count - inner)))
+    peaks = (walk >= ndimage.maximum_filter1d(walk, 5)) & (walk > _CANDIDATE)
+    found.update(inner[peaks].tolist())
     return sorted(found)
-
-
-def _proven(values: Numbers, places: Sequence[int]) -> tuple[list[int], list[Summary]]:
-    """Return the levels that Student's t separates from their neighbours, as their edges with both ends of the
-    series.
-    """
-    edges = [0, *places, len(values)]
-    levels = [summarize(values[start:end]) for start, end in pairwise(edges)]
-    while len(levels) > 1:
-        chances = [pooled(a, b).p for a, b in pairwise(levels)]
-        worst = int(np.argmax(chances))
-        if chances[worst] <= SIGNIFICANCE:
-            break
-        del edges[worst + 1]
-        levels[worst : worst + 2] = [summarize(values[edges[worst] : edges[worst + 1]])]
-    return edges, levels
 
 
 def _described(values: Numbers, edges: Sequence[int], found: Means) -> ChangePoint:

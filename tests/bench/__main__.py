@@ -93,7 +93,7 @@ BENCHES = {
         arguments=lambda var, words: ["--var", str(var), *words],
     ),
     "noise": Bench("tests.bench.noise", "[--branches 20] [--write]", Needs.SERVICES, "noise"),
-    "tracking": Bench("tests.bench.tracking", "[--series 40] [--quick] [--write]"),
+    "tracking": Bench("tests.bench.tracking", "[--series 40] [--noise] [--quick] [--write]"),
 }  # fmt: skip
 
 

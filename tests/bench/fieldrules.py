@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The simple rules of many projects for regressions in a series, for comparison with those of the service.
+"""The rules of other projects for regressions in a series, for comparison with those of the service.
 
 Each returns the indices of all points at which it reports a change.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,3 +53,11 @@ def quartiles(values: Sequence[float]) -> list[int]:
         if not low - 1.5 * (high - low) <= values[place] <= high + 1.5 * (high - low):
             found.append(place)
     return found
+
+
+def otava(values: Sequence[float]) -> list[int]:
+    """Apache Otava, if installed, finds a change point with its defaults (Fleming and others 2023, "Hunter: Using
+    change point detection to hunt for performance regressions", ICPE).
+    """
+    found, _weak = importlib.import_module("otava.analysis").compute_change_points(list(values))
+    return [int(point.index) for point in found]

@@ -18,13 +18,15 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from scipy import signal as filters
 
 from perfweb.stats.changepoint import change_points, divide
-from tests.bench.fieldrules import mann_whitney, percentage, quartiles, three_sigma
+from tests.bench.fieldrules import mann_whitney, otava, percentage, quartiles, three_sigma
 from tests.bench.stats import RECORDED
 from tests.stack.races import replace_between
 
@@ -34,12 +36,15 @@ Method = Callable[[Sequence[float]], list[int]]
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "measured" / "tracking.md"
 BEGIN, END = "<!-- detection: ./dev bench tracking --write -->", "<!-- end of detection -->"
 FREEBSD = Path(__file__).resolve().parents[1] / "unit" / "imports" / "data" / "freebsd-head-2015-forwarding.csv"
+NOISE_BEGIN, NOISE_END = "<!-- kinds of noise: ./dev bench tracking --noise --write -->", "<!-- end of kinds -->"
 COMMITS, STEP = 100, 60
 SIZES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 QUICK_SIZES = (0.0, 5.0)
 INTRODUCTION = """\
 Each number is from {series} synthetic series with 100 commits, a noise of 1 % and a step at commit 61, analysed after
-each commit. The series are seeded, so they are the same in every run.
+each commit. The series are seeded, so they are the same in every run. Energy distances with random permutations are the
+method that MongoDB published (Daly and others 2020, "The use of change point detection to identify software performance
+regressions in a continuous integration system", ICPE).
 
 | column | meaning |
 |---|---|
@@ -47,6 +52,11 @@ each commit. The series are seeded, so they are the same in every run.
 | found | share of series with an alarm within three commits of the step; at 0 % these are chance |
 | delay | median number of commits with the step before the alarm; a minus if most steps are not found |
 | precision | share of these alarms in all alarms from the step on |
+"""
+NOISE_INTRODUCTION = """\
+Each row is from {series} series with 100 commits without a step, and as many with a step of 2 % at commit 61. *False*
+is alarms in a hundred commits without a step, *found* the share of steps with an alarm within ten commits. Apache Otava
+is included where it is installed: `.venv/bin/pip install --no-deps apache-otava==0.8.0`.
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3
@@ -63,6 +73,11 @@ METHODS: dict[str, Method] = {
     "Mann-Whitney, 5 points against 10": mann_whitney,
     "interquartile fence of 20 points": quartiles,
 }
+NOISE_METHODS: dict[str, Method] = {
+    "levels (perfweb)": METHODS["levels (perfweb)"],
+    **({"Apache Otava": otava} if find_spec("otava") else {}),
+}
+"""Methods that every kind of noise is tried with: Otava only where it is installed."""
 
 
 def recorded_noise() -> Numbers:
@@ -116,7 +131,55 @@ def drift(rng: np.random.Generator, noise: Numbers) -> Numbers:
     return calm(rng, noise) * np.linspace(1, 1.03, COMMITS)
 
 
-KINDS = {"as recorded": recorded, "outliers": outliers, "two modes": modes, "drift": drift}
+def white(rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    """Normal noise."""
+    return 1 + 0.01 * rng.normal(size=COMMITS)
+
+
+def _autocorrelated(rng: np.random.Generator, memory: float) -> Numbers:
+    """Normal noise of 1 %, each point with a share of the deviation of the point before."""
+    shocks = math.sqrt(1 - memory**2) * rng.normal(size=COMMITS + 50)
+    return 1 + 0.01 * filters.lfilter([1], [1, -memory], shocks)[50:]
+
+
+def weak_memory(rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    """AR(1) noise with a coefficient of 0.3."""
+    return _autocorrelated(rng, 0.3)
+
+
+def strong_memory(rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    """AR(1) noise with a coefficient of 0.6."""
+    return _autocorrelated(rng, 0.6)
+
+
+def cycle(rng: np.random.Generator, noise: Numbers) -> Numbers:
+    """Normal noise, and a sine with an amplitude of 1 % and a period of 50 commits."""
+    return white(rng, noise) + 0.01 * np.sin(2 * np.pi * (np.arange(COMMITS) / 50 + rng.random()))
+
+
+def blocks(rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    """Normal noise of 0.5 % and of 2 %, in turn for 25 commits."""
+    return 1 + np.where(np.arange(COMMITS) // 25 % 2 == 0, 0.005, 0.02) * rng.normal(size=COMMITS)
+
+
+def ramp(rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    """Normal noise that rises from 0.5 % to 2 %."""
+    return 1 + np.linspace(0.005, 0.02, COMMITS) * rng.normal(size=COMMITS)
+
+
+def walk(rng: np.random.Generator, noise: Numbers) -> Numbers:
+    """Normal noise, and a random walk with steps of 0.3 %."""
+    return white(rng, noise) + np.cumsum(0.003 * rng.normal(size=COMMITS))
+
+
+DETAILED = {"as recorded": recorded, "outliers": outliers, "two modes": modes, "drift": drift}
+"""Kinds of noise that all methods and sizes are tried with."""
+
+KINDS = {
+    **DETAILED, "white": white, "AR(1) 0.3": weak_memory, "AR(1) 0.6": strong_memory, "cycle": cycle,
+    "scatter in blocks": blocks, "rising scatter": ramp, "random walk": walk,
+}  # fmt: skip
+WITHIN, NOISE_SIZE = 10, 2.0
 
 
 @dataclass
@@ -192,6 +255,31 @@ def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
     return f"| {name} | {false / series:.2f} | " + " | ".join(cells) + " |"
 
 
+def noise_cells(kind: str, name: str, series: int) -> str:
+    """False alarms in a hundred commits, and the share of 2 % steps found within ten commits, as two cells."""
+    noise, method, score = recorded_noise(), NOISE_METHODS[name], Score()
+    false = sum(false_alarms(method, series_of(kind, 0, number, noise)) for number in range(series))
+    for number in range(series):
+        judge(method, series_of(kind, NOISE_SIZE, number, noise)[: STEP + WITHIN], score)
+    return f"{false / series:.2f} | {score.found / series:.0%}"
+
+
+def noise_table(series: int, kinds: Sequence[str]) -> str:
+    """perfweb's method and the published ones as Markdown, in kinds of noise."""
+    with ProcessPoolExecutor(initializer=_prepare_worker) as pool:
+        cells = {(kind, name): pool.submit(noise_cells, kind, name, series) for kind in kinds for name in NOISE_METHODS}
+        lines = [
+            NOISE_INTRODUCTION.format(series=series),
+            "| noise | | " + " | ".join(f"{name}: false | found" for name in NOISE_METHODS) + " |",
+            "|---|---|" + "---|---|" * len(NOISE_METHODS),
+        ]
+        for kind in kinds:
+            found = " | ".join(cells[kind, name].result() for name in NOISE_METHODS)
+            lines.append(f"| {kind} | {KINDS[kind].__doc__} | {found} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join([*lines, ""])
+
+
 def _prepare_worker() -> None:
     """Leave CPU time to other processes, and end at Ctrl-C without a traceback."""
     os.nice(1)
@@ -244,17 +332,23 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="two series of a kind and two sizes, to see whether it works"
     )
+    parser.add_argument("--noise", action="store_true", help="methods with a model in more kinds of noise, 2 % only")
     parser.add_argument("--write", action="store_true", help="into docs/measured/tracking.md")
     options = parser.parse_args()
     if options.series < 1:
         parser.error("--series: at least one")
     if options.quick and options.write:
         parser.error("--quick says nothing that the documentation should have")
-    quick = (2, QUICK_SIZES, ["as recorded"])
-    text = table(*quick) if options.quick else table(options.series, SIZES, list(KINDS))
+    series = 2 if options.quick else options.series
+    if options.noise:
+        text, marks = noise_table(series, ["white"] if options.quick else list(KINDS)), (NOISE_BEGIN, NOISE_END)
+    elif options.quick:
+        text, marks = table(series, QUICK_SIZES, ["as recorded"]), (BEGIN, END)
+    else:
+        text, marks = table(series, SIZES, list(DETAILED)), (BEGIN, END)
     print(text)
     if options.write:
-        replace_between(DOCUMENT, BEGIN, END, text)
+        replace_between(DOCUMENT, *marks, text)
 
 
 if __name__ == "__main__":

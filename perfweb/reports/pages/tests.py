@@ -29,7 +29,7 @@ from perfweb.parameters import ParameterError, choice_in, possible, text_in, tex
 from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Import, Summary
-from perfweb.stats.changepoint import SHORTEST
+from perfweb.stats.segmentation.noisemodels import SHORTEST
 from perfweb.verdicts import names
 from perfweb.verdicts.tags import tag_of_database
 

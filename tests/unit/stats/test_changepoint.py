@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 
-from perfweb.stats.changepoint import change_points, divide, limited, noise, partition
+from perfweb.stats.changepoint import MOST_CANDIDATES, candidates, change_points, divide, limited, noise, partition
+from perfweb.stats.segmentation.partitioning import MOST_EDGES, all_edges
 
 FREEBSD = Path(__file__).parents[1] / "imports" / "data" / "freebsd-head-2015-forwarding.csv"
 
@@ -61,6 +63,39 @@ def test_noise_alone_has_hardly_any(count: int, shape: str) -> None:
         "t": random.standard_t(3, size=(150, count)),
     }[shape]
     assert sum(bool(change_points(1000 + 5 * row)) for row in noise_of) <= 6
+
+
+def test_a_trend_a_cycle_and_memory_are_no_changes() -> None:
+    random = np.random.default_rng(11)
+    time, found = np.arange(100), {"trend": 0, "cycle": 0, "memory": 0}
+    for _ in range(20):
+        shapes = {
+            "trend": 0.05 * time,
+            "cycle": 2 * np.sin(2 * np.pi * (time / 40 + random.random())),
+            "memory": 3 * lfilter([1], [1, -0.6], random.normal(size=100)),
+        }
+        for name, shape in shapes.items():
+            found[name] += bool(change_points(1000 + shape + random.normal(size=100)))
+    assert max(found.values()) <= 3, found
+
+
+@pytest.mark.parametrize("percent", [-2, 2])
+def test_two_modes_hide_no_step(percent: float) -> None:
+    found = 0
+    for seed in range(20):
+        values = series((60, 1000), (10, 1000 + 10 * percent), deviation=8, seed=seed)
+        values += np.where(np.random.default_rng(seed + 100).random(70) < 1 / 3, 40, 0)
+        found += any(abs(point.place - 60) <= 3 for point in change_points(values))
+    assert found >= 16
+
+
+def test_long_series_have_few_candidates_and_edges() -> None:
+    walk = 1000 + np.cumsum(np.random.default_rng(1).normal(size=3000))
+    assert 0 < len(candidates(walk, noise(walk))) <= MOST_CANDIDATES
+    for count in (1, MOST_EDGES, 3000):
+        edges = all_edges(count)
+        assert len(edges) <= MOST_EDGES + 1
+        assert (edges[0], edges[-1]) == (0, count)
 
 
 def test_intervals_hold_what_they_promise() -> None:
@@ -126,7 +161,7 @@ def test_the_partition_is_the_best_of_all() -> None:
     """Compared with trying every place, which takes a thousand times as long."""
     for seed in range(20):
         values = series((30, 100), (15, 103), (40, 101), deviation=1, seed=seed)
-        places = partition(values, 1.0)
+        places = partition(values, 1.0, 10.0)
         assert cost(values, places) <= cost(values, exhaustive(values)) + 3
 
 

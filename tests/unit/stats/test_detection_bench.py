@@ -2,6 +2,7 @@
 """How `./dev bench tracking` counts: each alarm once, even if it is withdrawn later, and the step only after it."""
 
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -62,6 +63,12 @@ def test_the_table_has_every_method_and_the_year_of_freebsd() -> None:
     head = next(line for line in lines if line.startswith("| | false |"))
     assert head.count("|") == next(line for line in lines if line.startswith("| three sigma")).count("|")
     assert "| levels (perfweb) | r284739, r285702 | r284739, r285702 | r284739, r285702 |" in lines
+
+
+def test_the_table_of_noise_has_false_alarms_and_found_steps() -> None:
+    done = bench("--noise", "--quick")
+    assert done.returncode == 0, done.stderr
+    assert any(re.match(r"\| white \| Normal noise. \| \d\.\d\d \| \d+% \|", line) for line in done.stdout.splitlines())
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
