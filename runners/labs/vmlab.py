@@ -52,7 +52,7 @@ STORE = ROOT / "var" / "vm"
 MEMORY_MIB = 512
 DISK_BYTES = 1 << 30
 PROBE_SECONDS = 8.0
-BOOT_SECONDS = 240.0
+BOOT_SECONDS = 480.0
 # An emulated guest on a busy machine needs many seconds for SSH's greeting, and for later responses.
 PATIENT_SSH = {
     "ansible_ssh_timeout": 60,

@@ -43,7 +43,7 @@ def run(guests: Lab) -> Play:
 
     def _play(name: str, listener: Listener = NO_LISTENER, **values: object) -> PlayResult:
         values = {**about, **values}
-        return play(name, inventory=guests.inventory, extra_vars=values, timeout=300, listener=listener)
+        return play(name, inventory=guests.inventory, extra_vars=values, timeout=900, listener=listener)
 
     return _play
 
