@@ -241,13 +241,15 @@ bool	 file_number(struct file *, unsigned long cmd, int *value);
 /*
  * fd_reserve() returns a number for fd_install() or fd_unreserve(), or -1 and
  * errno.  fd_adopt() installs a file at a number that the kernel has returned.
- * Both consume the caller's hold.  cloexec is the value for F_GETFD; sockets
+ * They consume the caller's hold.  cloexec is the value for F_GETFD; sockets
  * never survive exec.
  */
 int	 fd_reserve(void);
 void	 fd_unreserve(int fd);
 void	 fd_install(int fd, struct file *, bool cloexec);
 void	 fd_adopt(int fd, struct file *, bool cloexec);
+/* Likewise for a descriptor of the kernel, which it closes. */
+void	 fd_convert(int fd, struct file *, bool cloexec);
 bool	 fd_cloexec(int fd);
 void	 fd_set_cloexec(int fd, bool);
 /*
@@ -299,6 +301,7 @@ int	 api_boot(int (*configure)(const char *), const char *arg);
 /* exec(): before the environment is cleared; whether a socket was made. */
 void	 exec_init(void);
 extern atomic_u32 api_sockets_made;
+extern pid_t api_owner;		/* the process that has the stack */
 /* False in a vfork()ed child, which shares memory but not descriptors. */
 bool	 api_own_process(void);
 void	 api_become_client(void);	/* in a child with its own memory */

@@ -27,7 +27,7 @@
 static char *preload, *conf;		/* [I] after boot: NAME=value */
 static bool strict;			/* [I] after boot */
 static atomic_u32 *children_noted;	/* [I] after boot */
-static pid_t owner;			/* [I] after boot */
+pid_t api_owner;			/* [I] after boot */
 atomic_u32 api_sockets_made;
 
 static char *
@@ -47,7 +47,7 @@ exec_init(void)
 	preload = copy_variable("LD_PRELOAD");
 	conf = copy_variable("STACK_CONF");
 	strict = getenv("STACK_STRICT") != NULL;
-	owner = getpid();
+	api_owner = getpid();
 	children_noted = mmap(NULL, sizeof(*children_noted), PROT_READ |
 	    PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (children_noted == MAP_FAILED)
@@ -79,7 +79,7 @@ child_may_run(const char *program)
 	    atomic_fetchadd_u32(children_noted, 1) == 0) {
 		snprintf(reason, sizeof(reason),
 		    "is a child of process %d, which has the stack",
-		    (int)owner);
+		    (int)api_owner);
 		note(program, reason);
 	}
 	return (!strict);

@@ -284,6 +284,21 @@ fd_adopt(int fd, struct file *f, bool cloexec)
 		file_close(stale);
 }
 
+void
+fd_convert(int fd, struct file *f, bool cloexec)
+{
+	struct file *stale = f;
+
+	fd_lockops->change();
+	if (real.dup3(placeholder, fd, O_CLOEXEC) != -1) {
+		stale = slot_claim(fd, f);
+		fd_set_cloexec(fd, cloexec);
+	}
+	fd_lockops->changed();
+	if (stale != NULL)
+		file_close(stale);
+}
+
 int
 fd_close(int fd, struct file **fp)
 {

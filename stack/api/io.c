@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/remote.h"
+#include "api/ticket.h"
 
 /* Transferred data takes precedence over a later error. */
 static ssize_t
@@ -140,9 +141,14 @@ EXPORT ssize_t
 recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct file *f = fget_type(fd, FT_SOCKET);
+	ssize_t len;
 
-	if (f == NULL)
-		return (real.recvmsg(fd, msg, flags));
+	if (f == NULL) {
+		len = real.recvmsg(fd, msg, flags);
+		if (len >= 0)
+			ticket_received(msg, flags);
+		return (len);
+	}
 	if (msg->msg_iovlen > IOV_MAX) {
 		frele(f);
 		return (api_return(EMSGSIZE, 0));
@@ -163,8 +169,13 @@ recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
 	unsigned i = 0;
 	ssize_t len = 0;
 
-	if (!fd_ours(fd))
-		return (real.recvmmsg(fd, vec, n, flags, timeout));
+	if (!fd_ours(fd)) {
+		const int received = real.recvmmsg(fd, vec, n, flags, timeout);
+
+		for (int k = 0; k < received; k++)
+			ticket_received(&vec[k].msg_hdr, flags);
+		return (received);
+	}
 	if (deadline_ts(timeout, &deadline) != 0)
 		return ((int)api_return(EINVAL, 0));
 	while (i < n && (i == 0 || time_left(deadline) > 0)) {
@@ -242,12 +253,22 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct file *f = fget_type(fd, FT_SOCKET);
 
 	if (f == NULL)
-		return (real.sendmsg(fd, msg, flags));
+		return (ticket_needed(msg) ? ticket_sendmsg(fd, msg, flags) :
+		    real.sendmsg(fd, msg, flags));
 	if (msg->msg_iovlen > IOV_MAX) {
 		frele(f);
 		return (api_return(EMSGSIZE, 0));
 	}
 	return (transmit(f, msg, flags));
+}
+
+static bool
+any_needs_tickets(const struct mmsghdr *vec, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (ticket_needed(&vec[i].msg_hdr))
+			return (true);
+	return (false);
 }
 
 EXPORT int
@@ -256,7 +277,7 @@ sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 	unsigned i;
 	ssize_t len = 0;
 
-	if (!fd_ours(fd))
+	if (!fd_ours(fd) && !any_needs_tickets(vec, n))
 		return (real.sendmmsg(fd, vec, n, flags));
 	for (i = 0; i < n; i++) {
 		len = sendmsg(fd, &vec[i].msg_hdr, flags);

@@ -50,6 +50,8 @@
 	X(NUMBER, number)						\
 	X(STAMP, stamp)							\
 	X(POLL, poll)							\
+	X(TICKET, ticket)						\
+	X(EXCHANGE, exchange)						\
 	X(EPOLL_CREATE, epoll_create)					\
 	X(EPOLL_CTL, epoll_ctl)						\
 	X(EPOLL_COLLECT, epoll_collect)					\
@@ -153,6 +155,9 @@ int	 remote_stamp(struct file *, struct timespec *);	/* SIOCGSTAMPNS */
  */
 int	 remote_poll(struct remote_poll *, unsigned n, bool arm, int *ready);
 int	 remote_eventfd(void);	/* of this thread; -1 if there is no server */
+/* A ticket for a socket, whose other end is passed, and back; see ticket.c. */
+int	 remote_ticket(struct file *, int root);
+int	 remote_exchange(uint32_t number, struct file **);
 /* epoll(7): sets that the server keeps for a kernel epoll of the client. */
 int	 remote_epoll_create(int epfd, struct file **);
 int	 remote_epoll_ctl(struct file *set, int op, struct file *, int fd,

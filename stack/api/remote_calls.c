@@ -482,6 +482,30 @@ remote_poll(struct remote_poll *fds, unsigned n, bool arm, int *ready)
 }
 
 int
+remote_ticket(struct file *f, int root)
+{
+	int error;
+	struct remote_call *c = remote_begin(REMOTE_TICKET, f, &error);
+
+	return (c != NULL ? remote_transact(c, root) : error);
+}
+
+int
+remote_exchange(uint32_t number, struct file **f)
+{
+	int error;
+	struct remote_call *c = remote_begin(REMOTE_EXCHANGE, NULL, &error);
+
+	if (c == NULL)
+		return (error);
+	set_args(c, (int)number, 0, 0);
+	error = remote_transact(c, -1);
+	if (error == 0)
+		*f = new_file(FT_SOCKET, c, 0);
+	return (error);
+}
+
+int
 remote_epoll_create(int epfd, struct file **f)
 {
 	int error;

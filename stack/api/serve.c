@@ -489,6 +489,30 @@ serve_epoll_collect(struct channel *ch, struct file *set,
 	return (0);
 }
 
+static int
+serve_ticket(struct channel *ch, struct file *f, struct remote_call *c)
+{
+	const int root = ch->ch_passed;
+
+	(void)c;
+	if (root == -1)
+		return (EINVAL);
+	ch->ch_passed = -1;
+	return (server_ticket(root, f));
+}
+
+static int
+serve_exchange(struct channel *ch, struct file *none, struct remote_call *c)
+{
+	struct file *f;
+	int error = server_exchange((uint32_t)c->rc_arg[0], &f);
+
+	(void)none;
+	if (error == 0)
+		answer_file(ch, 0, f);
+	return (error);
+}
+
 /* The client's kernel epoll, which was passed, gets the set's eventfd. */
 static int
 serve_epoll_create(struct channel *ch, struct file *none,
@@ -527,6 +551,7 @@ request_type(unsigned request)
 	case REMOTE_SOCKETPAIR:
 	case REMOTE_CLOSE:
 	case REMOTE_POLL:
+	case REMOTE_EXCHANGE:
 	case REMOTE_EPOLL_CREATE:
 	case REMOTE_EPOLL_REFRESH:
 		return (FT_RESERVED);

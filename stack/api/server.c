@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "api/server.h"
+#include "api/ticket.h"
 #include "kern/synch.h"
 
 #define	HANDLES_MIN	16
@@ -25,6 +26,7 @@ static struct mtx clients_lock;
 struct client {
 	atomic_u32	 cl_refs;	/* [a] its root, and its channels */
 	int		 cl_root;	/* [I] hidden */
+	uint32_t	 cl_ticket;	/* [I] 0: it is a process */
 	struct mtx	 cl_lock;
 	/* [c] handle - 1: a hold, or NULL */
 	struct file	**cl_files GUARDED_BY(cl_lock);
@@ -54,6 +56,7 @@ server_client(int root, struct file *const *files, unsigned n)
 
 	atomic_store_u32(&cl->cl_refs, 1);
 	cl->cl_root = root;
+	cl->cl_ticket = 0;
 	mtx_init(&cl->cl_lock, LC_FD);
 	mtx_lock(&cl->cl_lock);
 	cl->cl_nfiles = n < HANDLES_MIN ? HANDLES_MIN : n;
@@ -186,6 +189,58 @@ server_drop(struct client *cl)
 	client_rele(cl);
 }
 
+int
+server_ticket(int root, struct file *f)
+{
+	static atomic_u32 last;
+	struct client *cl;
+	uint32_t number;
+	int error;
+
+	if (!file_hold(f)) {
+		fd_hidden_close(root);
+		return (EBADF);
+	}
+	server_start();
+	cl = server_client(root, &f, 1);
+	do
+		number = atomic_fetchadd_u32(&last, 1) + 1;
+	while (number == 0);
+	cl->cl_ticket = number;
+	error = ticket_bind(root, number);
+	if (error != 0)
+		server_drop(cl);
+	else
+		server_add(cl);
+	return (error);
+}
+
+int
+server_exchange(uint32_t number, struct file **fp)
+{
+	struct client *cl;
+	struct file *f;
+	bool open;
+
+	if (number == 0)
+		return (EBADF);
+	mtx_lock(&clients_lock);
+	LIST_FOREACH(cl, &clients, cl_link)
+		if (cl->cl_ticket == number)
+			break;
+	if (cl != NULL)
+		atomic_fetchadd_u32(&cl->cl_refs, 1);
+	mtx_unlock(&clients_lock);
+	if (cl == NULL)
+		return (EBADF);
+	f = client_file(cl, 1);
+	open = file_hold(f);
+	frele(f);
+	client_rele(cl);
+	*fp = f;
+	return (open ? 0 : EBADF);
+}
+
 static void
 channel_start(struct client *cl, const int fds[ROOT_FDS])
 {
@@ -295,7 +350,7 @@ root_input(struct client *cl)
 	for (unsigned i = 0; i < ROOT_FDS; i++)
 		fds[i] = fd_hidden_copy(fds[i]);
 	fd_lockops->changed();
-	if (len < (ssize_t)sizeof(rb->header)) {
+	if (len < (ssize_t)sizeof(rb->header) || cl->cl_ticket != 0) {
 		mtx_lock(&clients_lock);
 		LIST_REMOVE(cl, cl_link);
 		mtx_unlock(&clients_lock);

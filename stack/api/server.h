@@ -19,6 +19,13 @@ void	 server_start(void);		/* creates its thread, once */
 struct client *server_client(int root, struct file *const *, unsigned n);
 void	 server_add(struct client *);
 void	 server_drop(struct client *);
+/*
+ * A client that has one file only: the other end of a ticket (ticket.c), with
+ * its root, which is consumed.  server_exchange() returns a hold of that file.
+ * Both return an errno value.
+ */
+int	 server_ticket(int root, struct file *);
+int	 server_exchange(uint32_t number, struct file **);
 bool	 server_has_clients(void);
 void	 server_linger(void);		/* until no client is left */
 
