@@ -192,11 +192,11 @@ class Score:
 
     def cell(self) -> str:
         """Found, delay and precision, as a cell of the table."""
-        delay, told = float(np.median(self.delays)), self.found + self.wrong
+        delay, reported = float(np.median(self.delays)), self.found + self.wrong
         return " | ".join((
             f"{self.found / len(self.delays):.0%}",
             "-" if math.isinf(delay) else f"{delay:g}",
-            f"{self.found / told:.0%}" if told else "-",
+            f"{self.found / reported:.0%}" if reported else "-",
         ))  # fmt: skip
 
 
@@ -224,15 +224,15 @@ def false_alarms(method: Method, values: Sequence[float]) -> int:
 def judge(method: Method, values: Sequence[float], score: Score) -> None:
     """Add the reports of a series from its step on to a score, without those made before the step."""
     before = method(values[:STEP])
-    told, delay = list[int](), math.inf
+    reported, delay = list[int](), math.inf
     for length in range(STEP + 1, len(values) + 1):
         new = [place for place in method(values[:length]) if place not in before]
         if math.isinf(delay) and any(map(near, new)):
             delay = length - STEP
-        told += new
+        reported += new
     score.delays.append(delay)
     score.found += not math.isinf(delay)
-    score.wrong += sum(not any(map(near, group)) for group in alarms(told))
+    score.wrong += sum(not any(map(near, group)) for group in alarms(reported))
 
 
 def series_of(kind: str, size: float, number: int, noise: Numbers) -> list[float]:
@@ -315,14 +315,14 @@ def real() -> list[str]:
         "|---|" + "---|" * len(tests),
     ]
     for name, method in METHODS.items():
-        told: list[str] = []
+        cells: list[str] = []
         for test in tests:
             rates = [
                 [float(row["pps"]) for row in rows if (row["revision"], row["test"]) == (it, test)] for it in revisions
             ]
             found = alarms(method([float(np.mean(rate)) for rate in rates]), together=1)
-            told.append(", ".join(f"r{revisions[group[0]]}" for group in found))
-        lines.append(f"| {name} | " + " | ".join(one or "none" for one in told) + " |")
+            cells.append(", ".join(f"r{revisions[group[0]]}" for group in found))
+        lines.append(f"| {name} | " + " | ".join(one or "none" for one in cells) + " |")
     return lines
 
 

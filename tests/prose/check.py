@@ -22,8 +22,8 @@ FOLDERS = (
     "README.md", "docs", "perfweb", "playbooks", "runners", "dev", "docker", "static", "templates",
 )  # fmt: skip
 """Files and folders whose texts are all checked by default, relative to the root of the project."""
-COMMENTS = ("tests",)
-"""Folders of which only comments and docstrings are checked by default, because their messages are data of tests."""
+TESTS = ("tests",)
+"""Folders of which messages are not checked by default, because they are data of tests."""
 
 
 class Finding(NamedTuple):

@@ -99,9 +99,9 @@ class Measured:
         taken = [sample for result in self.results.values() for side in SIDES for sample in result.taken.get(side, [])]
         noisy = {name: result.noisy() for name, result in self.results.items()}
         void = sum(not self.control.is_quiet(sample.control) for sample in taken) - sum(noisy.values())
-        said = f"{len(taken)} samples; {void} void, with CPUs {LIMITS} before or after than at their best"
+        summary = f"{len(taken)} samples; {void} void, with CPUs {LIMITS} before or after than at their best"
         rows = ", ".join(f"{name} ({count})" for name, count in noisy.items() if count)
-        return said + (f"\nno quiet time for these, which count: {rows}" if rows else "")
+        return summary + (f"\nno quiet time for these, which count: {rows}" if rows else "")
 
 
 def report(measured: Measured) -> str:

@@ -217,12 +217,12 @@ def looked_at(ctl: Path) -> Iterator[None]:
 
 def end_late(child: subprocess.Popen[str], ctl: Path) -> str:
     """End a program that did not end in time; return the states of the threads of its stack."""
-    said = [f"no end in {LIMIT} seconds\n"]
+    parts = [f"no end in {LIMIT} seconds\n"]
     for view in ("ps", "show alllocks", "show stacks", "netstat -a"):
         with contextlib.suppress(OSError, FailedError):
-            said.append(f"{view}:\n{ask(ctl, view)}")
+            parts.append(f"{view}:\n{ask(ctl, view)}")
     child.kill()
-    return "".join(said)
+    return "".join(parts)
 
 
 class Build:
@@ -284,24 +284,24 @@ class Build:
                 status = child.wait()
                 late.cancel()
                 late.join()
-        said = [path.read_text(encoding="utf-8", errors="replace") for path in (log, *conf.parent.glob(f"{REPORT}.*"))]
+        logs = [path.read_text(encoding="utf-8", errors="replace") for path in (log, *conf.parent.glob(f"{REPORT}.*"))]
         if problem:
-            raise FailedError("".join([problem, *words, *said]))
-        return status, "".join([*words, *said])
+            raise FailedError("".join([problem, *words, *logs]))
+        return status, "".join([*words, *logs])
 
     def passes(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> None:
         """Run a program that must succeed without a report of a sanitizer; raise FailedError otherwise."""
-        status, said = self.run_program(program, conf, look)
+        status, output = self.run_program(program, conf, look)
         if status != 0 or any(conf.parent.glob(f"{REPORT}.*")):
-            raise FailedError(f"{program} ended with {status}:\n{said}")
+            raise FailedError(f"{program} ended with {status}:\n{output}")
 
     def knobs(self, directory: Path) -> dict[str, list[str]]:
         """The knobs of this build, and the socket tests."""
-        said: list[str] = []
+        answers: list[str] = []
         conf, ctl = write_conf({}, directory)
-        self.passes(TRAFFIC, conf, lambda: said.extend(ask(ctl, f"sysctl {option}") for option in ("-t", "-a")))
-        defaults = dict(line.split(": ", 1) for line in said[1].splitlines())
-        return {**knobs_of(said[0], defaults), TESTS: list(self.tests)}
+        self.passes(TRAFFIC, conf, lambda: answers.extend(ask(ctl, f"sysctl {option}") for option in ("-t", "-a")))
+        defaults = dict(line.split(": ", 1) for line in answers[1].splitlines())
+        return {**knobs_of(answers[0], defaults), TESTS: list(self.tests)}
 
     def carries(self, row: Mapping[str, str], directory: Path) -> None:
         """Boot, carry and forward traffic, and pass the socket tests of the row; raise FailedError otherwise."""
@@ -314,9 +314,9 @@ class Build:
     def refuses(self, row: Mapping[str, str], directory: Path, sentence: str) -> None:
         """Check that it refuses to boot, with the reason."""
         conf, _ = write_conf(row, directory)
-        status, said = self.run_program(TRAFFIC, conf)
-        if status != EX_CONFIG or re.search(sentence, said) is None:
-            raise FailedError(f"not refused with '{sentence}' but {status}:\n{said}")
+        status, output = self.run_program(TRAFFIC, conf)
+        if status != EX_CONFIG or re.search(sentence, output) is None:
+            raise FailedError(f"not refused with '{sentence}' but {status}:\n{output}")
 
 
 def write_conf(row: Mapping[str, str], directory: Path) -> tuple[Path, Path]:

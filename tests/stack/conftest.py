@@ -41,7 +41,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     network = getattr(item, "funcargs", {}).get("topology")
     if report.when == "call" and report.failed and network is not None:
-        report.sections.append(("what the children said", network.logs()))
+        report.sections.append(("logs of the children", network.logs()))
     return report
 
 

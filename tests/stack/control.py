@@ -138,10 +138,10 @@ def distance(first: int, last: int) -> float:
 def _ask(byte: memoryview) -> list[int]:
     taken: list[int] = []
     for turn in range(EXCHANGES):
-        asked, answered = _words(turn)
+        request, answered = _words(turn)
         start = time.perf_counter_ns()
-        byte[0] = asked
-        if not _is_said(byte, answered):
+        byte[0] = request
+        if not _waits(byte, answered):
             break
         taken.append(time.perf_counter_ns() - start)
     return taken
@@ -151,15 +151,15 @@ def _answer(byte: memoryview) -> NoReturn:
     """Run the child, which must not continue the parent's code."""
     try:
         for turn in range(EXCHANGES):
-            asked, answered = _words(turn)
-            if not _is_said(byte, asked):
+            request, answered = _words(turn)
+            if not _waits(byte, request):
                 break
             byte[0] = answered
     finally:
         os._exit(0)
 
 
-def _is_said(byte: memoryview, word: int) -> bool:
+def _waits(byte: memoryview, word: int) -> bool:
     """Wait, for some seconds at most."""
     for _ in repeat(None, SPINS):  # noqa: SIM110 - any() takes longer than the way that is measured
         if byte[0] == word:

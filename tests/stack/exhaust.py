@@ -69,7 +69,7 @@ class Record:
             kept = self.directory / f"failed-{self.key(build, row)}"
             kept.mkdir(exist_ok=True)
             (kept / "loader.conf").write_text(loader_conf(row), encoding="utf-8")
-            (kept / "said").write_text(f"{build.name}, {row[TESTS]}: {failed}\n", encoding="utf-8")
+            (kept / "result").write_text(f"{build.name}, {row[TESTS]}: {failed}\n", encoding="utf-8")
             return kept
         else:
             with self.list.open("a", encoding="ascii") as done:
@@ -92,13 +92,13 @@ def exhaust(build: Build, name: str, rows: Sequence[Row], record: Record, jobs: 
     """Run a set, and print the progress every half minute; return the number of failures."""
     rest = [row for row in rows if record.key(build, row) not in record.done]
     print(f"{build.name} {name}: {len(rows)} combinations, {len(rows) - len(rest)} done before", flush=True)
-    failed, said = 0, time.monotonic()
+    failed, printed = 0, time.monotonic()
     for number, kept in enumerate(attempts(build, rest, record, jobs), start=1):
         if kept is not None:
             failed += 1
             print(f"{build.name} {name}: one fails: {kept}", flush=True)
-        if time.monotonic() - said > 30 or number == len(rest):
-            said = time.monotonic()
+        if time.monotonic() - printed > 30 or number == len(rest):
+            printed = time.monotonic()
             print(f"{build.name} {name}: {number} of {len(rest)}, {failed} failed", flush=True)
     return failed
 

@@ -120,14 +120,14 @@ def measure(chosen: argparse.Namespace, taken: Taken) -> str:
                 control.remember()
     finally:
         installed.remove()
-    said = noise([taken.cells, taken.signs], control)
+    noise_text = noise([taken.cells, taken.signs], control)
     as_published = [Sign(c.title, c.published, cells([c.arms()], taken.signs)[0]) for c in comparisons]
     units = {name: workload.row.unit for name, workload in WORKLOADS.items()}
     measured_cells = cells(found, taken.cells)
     if chosen.write:
-        measured = Measured(chosen.rounds, chosen.pairs, chosen.seconds, taken.minutes, said)
+        measured = Measured(chosen.rounds, chosen.pairs, chosen.seconds, taken.minutes, noise_text)
         PAGE.write_text(page(measured_cells, as_published, units, measured), encoding="utf-8")
-    return f"{report(measured_cells, as_published, units)}\n\n{said}"
+    return f"{report(measured_cells, as_published, units)}\n\n{noise_text}"
 
 
 def main(argv: Sequence[str]) -> int:

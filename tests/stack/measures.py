@@ -88,9 +88,9 @@ class Bench:
         run("ip", "-n", name, "route", "add", "10.50.0.0/16", "via", "10.96.1.1")
         return name
 
-    def rate(self, said: str) -> float:
+    def rate(self, output: str) -> float:
         """The number that a load printed."""
-        return float(said.split(maxsplit=1)[0])
+        return float(output.split(maxsplit=1)[0])
 
     def client(self, row: Row, address: str) -> float:
         """Run a load from left to a running server."""
@@ -184,8 +184,8 @@ def by_path(bench: Bench, row: Row, side: str) -> Sample:
 
 def by_unixbench(bench: Bench, row: Row, side: str) -> Sample:
     """Transactions of clients and a server in one process, and their CPU time."""
-    said = _with_unix(bench, row, side, f"{bench.bin}/unixbench", *row.load, "-t", str(bench.seconds))
-    rate, cpu = (float(line.split(maxsplit=1)[0]) for line in said.splitlines())
+    output = _with_unix(bench, row, side, f"{bench.bin}/unixbench", *row.load, "-t", str(bench.seconds))
+    rate, cpu = (float(line.split(maxsplit=1)[0]) for line in output.splitlines())
     return Sample(rate, cpu / (rate * bench.seconds))
 
 
@@ -204,9 +204,9 @@ def datagrams(bench: Bench, row: Row, _side: str) -> Sample:
     """Datagrams per second that netblast sends to an interface in memory, or that netreceive gets from its source."""
     tool, *words = row.load
     tunables = {"if.mem0.inet": "10.97.0.1/24", **row.tunables}
-    said = _in_stack(bench, tunables, f"{bench.bin}/{tool}", "-t", str(bench.seconds), *words)
-    rates = re.findall(r"^(?:sent|received): .* rate: (\d+) ", said, re.MULTILINE)
-    assert rates, f"{tool} moved nothing: {said}"
+    output = _in_stack(bench, tunables, f"{bench.bin}/{tool}", "-t", str(bench.seconds), *words)
+    rates = re.findall(r"^(?:sent|received): .* rate: (\d+) ", output, re.MULTILINE)
+    assert rates, f"{tool} moved nothing: {output}"
     return Sample(float(rates[0]))
 
 
@@ -235,9 +235,9 @@ def from_source(bench: Bench, row: Row, _side: str) -> Sample:
 def _packets(bench: Bench, counter: str) -> int:
     # The source leaves the control socket little of its CPU.
     for _ in range(50):
-        said = bench.topology.ask("sysctl", counter, check=False)
-        if said:
-            return int(said.split()[1])
+        output = bench.topology.ask("sysctl", counter, check=False)
+        if output:
+            return int(output.split()[1])
     raise AssertionError("the stack does not answer")
 
 

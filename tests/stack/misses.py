@@ -93,8 +93,8 @@ def _await_packets(prefix: Path, ctl: Path, count: int) -> None:
     until = time.monotonic() + SECONDS
     while True:
         time.sleep(0.5)
-        said = run(f"{prefix}/bin/stackctl", "-s", str(ctl), "sysctl", "if.mem0.stats.ipackets", check=False)
-        if said and int(said.split()[1]) >= count:  # the reply to a request for a link address is one more
+        output = run(f"{prefix}/bin/stackctl", "-s", str(ctl), "sysctl", "if.mem0.stats.ipackets", check=False)
+        if output and int(output.split()[1]) >= count:  # the reply to a request for a link address is one more
             return
         if time.monotonic() > until:
             sys.exit(f"misses: {count} packets took more than {SECONDS} s under valgrind; is it installed?")

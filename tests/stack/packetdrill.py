@@ -67,8 +67,8 @@ def run(program: str, script: Path, installed: Installed, room: Path) -> str | N
         return f"not finished after {WAIT} seconds"
     if done.returncode == 0:
         return None
-    said = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith(NOISE)]
-    return said[0] if said else f"status {done.returncode}"
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith(NOISE)]
+    return lines[0] if lines else f"status {done.returncode}"
 
 
 def main(program: str, folder: str, *names: str) -> int:

@@ -151,8 +151,8 @@ def cost(messages: Sequence[Sequence[int]]) -> Cost:
 @contextmanager
 def _running(*words: str) -> Iterator[int]:
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as said,
-        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said) as child,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors) as child,
     ):
         try:
             until = time.monotonic() + SECONDS
@@ -161,8 +161,8 @@ def _running(*words: str) -> Iterator[int]:
                     sys.exit(f"path: {words[0]} has had no {WARM_UP} s of a CPU in {SECONDS} s")
                 time.sleep(0.05)
             if child.poll() is not None:
-                said.seek(0)
-                sys.exit(f"path: {words[0]} ended with {child.returncode}:\n{said.read()}")
+                errors.seek(0)
+                sys.exit(f"path: {words[0]} ended with {child.returncode}:\n{errors.read()}")
             yield child.pid
         finally:
             child.kill()

@@ -78,8 +78,8 @@ class Searcher:
 
     def scenes(self) -> list[str]:
         """The names of all scenes."""
-        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True, timeout=PATIENCE)
-        return re.findall(r"^  (\S+)", told.stdout.partition("scenes:\n")[2], re.MULTILINE)
+        listing = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True, timeout=PATIENCE)
+        return re.findall(r"^  (\S+)", listing.stdout.partition("scenes:\n")[2], re.MULTILINE)
 
     def search(self, scene: str, how: str, *options: str, schedules: int) -> Found:
         """Search for a failing schedule."""
@@ -130,13 +130,13 @@ def main() -> None:
     """Makes the table."""
     parser = argparse.ArgumentParser(prog="./dev bench races", description=__doc__)
     parser.add_argument("--write", action="store_true", help="into docs/measured/simulator.md")
-    asked = parser.parse_args()
+    chosen = parser.parse_args()
     searcher = Searcher()
     try:
         text = table(searcher)
     finally:
         searcher.remove()
-    if asked.write:
+    if chosen.write:
         replace_between(DOCUMENT, BEGIN, END, text)
 
 

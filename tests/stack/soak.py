@@ -95,11 +95,11 @@ def soak(topology: Topology, leg: Leg, seconds: int) -> list[str]:
     try:
         status = client.wait(timeout=seconds + 60)
     except subprocess.TimeoutExpired:
-        return [f"the client still runs a minute after its {seconds} s: {topology.said('client.log')[-500:]}"]
+        return [f"the client still runs a minute after its {seconds} s: {topology.log('client.log')[-500:]}"]
     grown = resident(server.pid) - before
     if status != 0:
-        return [f"the client ended with {status}: {topology.said('client.log')[-500:]}"]
-    intervals, left = leg.intervals(topology.said("client.log")), buffers(topology)
+        return [f"the client ended with {status}: {topology.log('client.log')[-500:]}"]
+    intervals, left = leg.intervals(topology.log("client.log")), buffers(topology)
     stalls = sum(rate <= 0 or length > STALL for rate, length in intervals)
     covered = sum(length for _, length in intervals)
     ordered = sorted(rate for rate, _ in intervals)

@@ -44,10 +44,10 @@ def test_each_address_is_reached_and_the_subnet_chooses_one(topology: Topology) 
     topology.start("left", PYTHON, "-c", SERVER, log="server.log")
     topology.await_line("server.log", "listening")
     tunables = {"if.tap0.inet": " ".join(OURS), "route.10.97.0.0/16": "10.98.0.1"}
-    said = finish(topology, topology.boot(tunables, [PYTHON, "-c", PROGRAM]), "boot.log")
+    output = finish(topology, topology.boot(tunables, [PYTHON, "-c", PROGRAM]), "boot.log")
     sources = ["10.99.0.2", "10.98.0.2", "10.98.0.2", "10.99.0.7"]
-    assert " ".join(str((source, source)) for source in sources) in said
-    assert str([address.partition("/")[0] for address in OURS]) in said
+    assert " ".join(str((source, source)) for source in sources) in output
+    assert str([address.partition("/")[0] for address in OURS]) in output
     topology.boot(tunables)
     assert topology.value("if.tap0.inet") == " ".join(OURS)
     assert re.findall(r"^\tinet (\S+)$", topology.ask("ifconfig"), re.MULTILINE) == ["127.0.0.1/8", *OURS]
@@ -56,8 +56,8 @@ def test_each_address_is_reached_and_the_subnet_chooses_one(topology: Topology) 
         "10.99.0.0/24",
     ]
     for address in OURS:
-        said = topology.on("left", "ping", "-n", "-c", "2", "-i", "0.3", "-W", "5", address.partition("/")[0])
-        assert "2 received" in said
+        output = topology.on("left", "ping", "-n", "-c", "2", "-i", "0.3", "-W", "5", address.partition("/")[0])
+        assert "2 received" in output
 
 
 def test_a_wrong_list_stops_the_boot(topology: Topology) -> None:

@@ -73,7 +73,7 @@ def _taken(*rates: float) -> list[Taken]:
     return [Taken(rate, None, Look(100.0, 300.0)) for rate in rates]
 
 
-def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
+def test_the_page_has_the_table_and_the_method() -> None:
     taken = {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)}
     row = Result("Gbit/s", "", 3, Control(0), taken)
     text = page(Measured({"bulk in, 1 stream": row}, row.control), rounds=3, seconds=1.5)

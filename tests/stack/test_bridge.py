@@ -27,9 +27,9 @@ def test_hosts_and_the_stack_are_in_one_network(topology: Topology) -> None:
     topology.boot(BRIDGE, ["iperf3", "-s", "--forceflush"])
     topology.await_line("boot.log", "listening")
     for to in (RIGHT, "2001:db8::3", "10.99.0.2", "2001:db8::2"):
-        said = topology.on("left", "ping", "-n", "-c", "2", "-i", "0.3", "-s", "3000", "-W", "5", to)
-        assert "2 received" in said
-        assert "ttl=64" in said  # no router was passed
+        output = topology.on("left", "ping", "-n", "-c", "2", "-i", "0.3", "-s", "3000", "-W", "5", to)
+        assert "2 received" in output
+        assert "ttl=64" in output  # no router was passed
     topology.start("right", "iperf3", "-s", "--forceflush", log="iperf3.log")
     topology.await_line("iperf3.log", "listening")
     for to in (RIGHT, "10.99.0.2", "2001:db8::2"):

@@ -15,14 +15,14 @@ def natively(topology: Topology, suite: str, tests: set[str]) -> str:
     """The report of some tests on a Linux host, as the same user."""
     child = topology.start("left", *cpython.command(suite, tests), log="native.log", uid=UID)
     child.wait(timeout=cpython.HANG_SECONDS)
-    return topology.said("native.log")
+    return topology.log("native.log")
 
 
 def check(topology: Topology, suite: str, only: Iterable[str] = ()) -> None:
     """Run a suite on the stack, and natively those of its tests that failed there."""
     child = topology.boot({}, cpython.command(suite, only))
     status = child.wait(timeout=cpython.HANG_SECONDS + 60)
-    report = topology.said("boot.log")
+    report = topology.log("boot.log")
     failed = cpython.failures(report)
     assert "\nTests result: " in report
     assert (status == 0) == (not failed), report

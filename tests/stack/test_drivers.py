@@ -35,9 +35,9 @@ def _exchange(topology: Topology, driver: Driver, tunables: dict[str, str]) -> N
     program = script(topology, "bytestream.py")
     topology.boot(tunables, [PYTHON, program, "listen", "5000", str(STREAM)], driver)
     topology.await_line("boot.log", "listening")
-    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
-    assert said.startswith("verified ")
-    topology.await_line("boot.log", said)
+    output = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
+    assert output.startswith("verified ")
+    topology.await_line("boot.log", output)
 
 
 @EACH
@@ -45,8 +45,8 @@ def test_it_answers(topology: Topology, driver: Driver) -> None:
     topology.prepare(driver)
     topology.boot({}, driver=driver)
     for size in ("0", "1000", "1472", "4000", "60000"):
-        said = topology.on("left", "ping", "-n", "-c", "3", "-i", "0.3", "-s", size, STACK, check=False)
-        assert "3 received" in said, said
+        output = topology.on("left", "ping", "-n", "-c", "3", "-i", "0.3", "-s", size, STACK, check=False)
+        assert "3 received" in output, output
     assert topology.value(f"if.{driver.interface}0.driver") == ("" if driver is TAP else driver.name)
     assert topology.value(f"if.{driver.interface}0.stats.ierrors") == "0"
     assert topology.value(f"if.{driver.interface}0.offload") == ("0" if driver is XDP else "2")
@@ -84,8 +84,8 @@ def test_a_router_between_two_hosts(topology: Topology, driver: Driver) -> None:
     topology.start("right", PYTHON, program, "listen", "5000", str(STREAM), log="right.log")
     topology.await_line("right.log", "listening")
     before = topology.value("mbuf.outstanding")
-    said = topology.on("left", PYTHON, program, "connect", "10.99.1.1", "5000", str(STREAM), timeout=PATIENCE)
-    assert said.startswith("verified ")
+    output = topology.on("left", PYTHON, program, "connect", "10.99.1.1", "5000", str(STREAM), timeout=PATIENCE)
+    assert output.startswith("verified ")
     assert int(topology.value("net.inet.ip.stats.forward")) > 100
     assert abs(int(topology.value("mbuf.outstanding")) - int(before)) < 20
 
@@ -136,5 +136,5 @@ def test_a_program_calls_out(topology: Topology, driver: Driver) -> None:
     topology.start("left", PYTHON, program, "listen", "5000", str(STREAM), log="peer.log")
     topology.await_line("peer.log", "listening")
     child = topology.boot({}, [PYTHON, program, "connect", LINUX, "5000", str(STREAM)], driver)
-    assert child.wait(timeout=PATIENCE) == 0, topology.said("boot.log")
-    assert re.search(r"^verified ", topology.said("boot.log"), re.MULTILINE)
+    assert child.wait(timeout=PATIENCE) == 0, topology.log("boot.log")
+    assert re.search(r"^verified ", topology.log("boot.log"), re.MULTILINE)

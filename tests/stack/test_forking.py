@@ -182,7 +182,7 @@ def test_postgresql_serves_ten_clients(topology: Topology, cluster: Path, harms:
     topology.await_port(PORT)
     where = ["-h", STACK, "-p", str(PORT), "-U", "postgres"]
     topology.on("left", str(POSTGRES / "pgbench"), *where, "-i", "-s", "1", "-q", "postgres")
-    said = topology.on("left", str(POSTGRES / "pgbench"), *where, "-c", "10", "-t", "20", "postgres")
-    assert re.search(r"number of transactions actually processed: 200/200", said), said
+    output = topology.on("left", str(POSTGRES / "pgbench"), *where, "-c", "10", "-t", "20", "postgres")
+    assert re.search(r"number of transactions actually processed: 200/200", output), output
     server.send_signal(signal.SIGINT)
     assert server.wait(timeout=60) == 0

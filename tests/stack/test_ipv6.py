@@ -73,8 +73,8 @@ def _await_link_of_linux(topology: Topology) -> None:
     before.
     """
     until = time.monotonic() + PATIENCE
-    while "ff00::/8 dev data0" not in (said := topology.on("left", "ip", "-6", "route", "show", "table", "local")):
-        assert time.monotonic() < until, said
+    while "ff00::/8 dev data0" not in (output := topology.on("left", "ip", "-6", "route", "show", "table", "local")):
+        assert time.monotonic() < until, output
         time.sleep(0.02)
 
 
@@ -120,9 +120,9 @@ def test_every_byte_arrives_in_order(topology: Topology, harm: tuple[str, ...]) 
     program = script(topology, "bytestream.py")
     topology.boot({**HOST, **impair(*harm)}, [PYTHON, program, "listen", "5000", str(STREAM)])
     topology.await_line("boot.log", "listening")
-    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
-    assert said.startswith("verified ")
-    topology.await_line("boot.log", said)
+    output = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
+    assert output.startswith("verified ")
+    topology.await_line("boot.log", output)
 
 
 def test_a_socket_of_ipv6_serves_both_families(topology: Topology) -> None:
@@ -153,9 +153,9 @@ def test_link_local_addresses_of_two_links(topology: Topology) -> None:
     address = f"{_link_local(topology)}%data0"
     # Linux's own link-local address is tentative for a second or two
     for _ in range(20):
-        if "3 received" in (said := _ping(topology, to=address)):
+        if "3 received" in (output := _ping(topology, to=address)):
             break
-    assert "3 received" in said
+    assert "3 received" in output
     assert topology.on("left", PYTHON, "-c", CLIENT, address).startswith("fe80::")
     assert re.search(r"^fe80::\S+ .* tap0 (reachable|stale|delay)$", topology.ask("ndp"), re.MULTILINE)
 
@@ -187,7 +187,7 @@ def test_bulk_data_through_the_router(topology: Topology, how: dict[str, str]) -
         check_iperf3(iperf3(topology, RIGHT, "-6", "-t", "1", *options))
 
 
-def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
+def test_a_narrow_link_reports_its_mtu(topology: Topology) -> None:
     topology.boot({**ROUTER, "if.tap1.mtu": "1280"})
     assert "Packet too big: mtu=1280" in _ping(topology, "-M", "do", "-s", "1400", to=RIGHT, count=1)
     assert "3 received" in _ping(topology, "-s", "1400", to=RIGHT)
@@ -195,8 +195,8 @@ def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
 
 def test_a_neighbour_that_does_not_answer_is_unreachable(topology: Topology) -> None:
     topology.boot(ROUTER)
-    said = topology.on("left", "ping", "-6", "-n", "-c", "1", "-W", "10", "2001:db8:1::77", check=False)
-    assert f"From {STACK} icmp_seq=1 Destination unreachable: Address unreachable" in said
+    output = topology.on("left", "ping", "-6", "-n", "-c", "1", "-W", "10", "2001:db8:1::77", check=False)
+    assert f"From {STACK} icmp_seq=1 Destination unreachable: Address unreachable" in output
 
 
 def test_routes_come_and_go(topology: Topology) -> None:

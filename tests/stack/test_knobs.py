@@ -66,7 +66,7 @@ def test_a_tunable_that_is_gone_is_named() -> None:
         STACK.values(Strategy("unix.gone", ("UNIX",)))
 
 
-def test_every_choice_of_the_stack_is_measured_or_said_to_be_no_strategy(topology: Topology) -> None:
+def test_every_choice_of_the_stack_is_measured_or_listed_as_no_strategy(topology: Topology) -> None:
     stack = strategies.known(topology)
     for strategy in strategies.STRATEGIES:
         assert stack.values(strategy), f"{strategy.knob} has nothing but its default"
@@ -85,7 +85,7 @@ def test_a_cell_has_the_rounds_in_which_both_sides_were_measured() -> None:
     assert (of_pair.label, of_pair.pairs, of_pair.text()) == ("unix.locking=pair", ((2.0, 5.0),), "failed")
 
 
-def test_a_cell_tells_a_proven_difference_or_what_could_have_been_seen() -> None:
+def test_a_cell_has_a_proven_or_the_detectable_difference() -> None:
     assert Cell("a=b", {}, "UNIX", FASTER).text().startswith("**+19.")
     assert Cell("a=b", {}, "UNIX", ALIKE).text() == "none (2)"
     assert Cell("a=b", {}, "UNIX", ((1.0, 1.0), (1.0, 99.0))).text() == "none (>100)"
@@ -119,15 +119,15 @@ def test_a_sign_is_the_published_one_or_not(pairs: tuple[tuple[float, float], ..
     assert Sign("x", "+5 %", Cell("x", {}, "UNIX", pairs)).verdict() == verdict
 
 
-def test_the_page_says_what_chance_would_have_proven() -> None:
+def test_the_page_states_what_chance_would_have_proven() -> None:
     cells = [Cell(f"a={i}", {}, "UNIX", ALIKE) for i in range(39)] + [Cell("a=b", {}, "UNIX", FASTER)]
     assert knobs_page.chances(cells) == (
         "Of 40 cells 1 have a proven difference; if no knob had an effect, chance alone would show about 2."
     )
-    said = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2, "no noise"))
-    assert "in 15 minutes" in said
-    assert "5 rounds of the table, 30 pairs of boots" in said
-    assert "no noise." in said
+    text = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2, "no noise"))
+    assert "in 15 minutes" in text
+    assert "5 rounds of the table, 30 pairs of boots" in text
+    assert "no noise." in text
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_one_knob_is_measured_for_real(
     assert sorted(settings, key=len) == [{}, {"net.inet.ip.fastforwarding": "1"}]
     assert all(0 < len(row["rates"]) <= 2 and min(row["rates"].values()) > 0 for row in document["cells"]["arms"])
     assert not document["signs"]["arms"]
-    said = capsys.readouterr()
-    assert "4 boots, about 0 minutes" in said.err
-    assert "`net.inet.ip.fastforwarding=1`" in said.out
-    assert "0 samples void, " in said.out
+    printed = capsys.readouterr()
+    assert "4 boots, about 0 minutes" in printed.err
+    assert "`net.inet.ip.fastforwarding=1`" in printed.out
+    assert "0 samples void, " in printed.out
     assert knobs.main(["--rounds", "2", "--seconds", "0.5", "--patience", "0", "--resume", "fastforwarding"]) == 0
     again = capsys.readouterr()
     assert "0 boots, " in again.err
-    assert again.out == said.out
+    assert again.out == printed.out
     assert results.kept("knobs")["minutes"] >= document["minutes"]
     with pytest.raises(SystemExit, match="measured with another seconds, knobs: leave out --resume"):
         knobs.main(["--rounds", "2", "--resume", "lro"])
@@ -185,7 +185,7 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
 
 
 @pytest.mark.parametrize(("rounds_of_cells", "rounds_of_signs", "refused"), [(2, 3, False), (3, 0, True), (0, 4, True)])
-def test_what_has_more_rounds_than_are_asked_for_is_no_part_of_a_page(
+def test_cells_with_more_rounds_than_requested_are_no_part_of_a_page(
     rounds_of_cells: int, rounds_of_signs: int, *, refused: bool
 ) -> None:
     def samples(rounds: int) -> Samples:
@@ -245,14 +245,14 @@ def test_an_arm_that_fails_again_is_given_up_with_its_reason(
 
 
 @pytest.mark.parametrize(
-    ("patience", "rates", "said"),
+    ("patience", "rates", "expected"),
     [
         (3600, {0: 20.0, 1: 30.0}, "1 samples void, 0 counted without quiet CPUs"),
         (0, {0: 10.0, 1: 20.0}, "0 samples void, 1 counted without quiet CPUs"),
     ],
 )
 def test_a_sample_of_busy_cpus_is_taken_again_in_its_round_while_there_is_patience(
-    monkeypatch: pytest.MonkeyPatch, patience: float, rates: dict[int, float], said: str
+    monkeypatch: pytest.MonkeyPatch, patience: float, rates: dict[int, float], expected: str
 ) -> None:
     measured, speeds = iter((10.0, 20.0, 30.0)), iter((95.0, 60.0, 95.0, 100.0, 100.0, 100.0))
     row = Row(lambda _bench, _row, _side: Sample(next(measured)), "1000/s")
@@ -263,4 +263,4 @@ def test_a_sample_of_busy_cpus_is_taken_again_in_its_round_while_there_is_patien
     for turn in range(2):
         samples.take(cast("Bench", None), control, arm, turn)
     assert samples.rates == {arm: rates}
-    assert knobs_samples.noise([samples], control) == said
+    assert knobs_samples.noise([samples], control) == expected

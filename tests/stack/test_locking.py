@@ -58,7 +58,7 @@ def test_statements_that_nothing_verifies_are_counted(tmp_path: Path) -> None:
     (tmp_path / "kern").mkdir()
     (tmp_path / "kern" / "f.h").write_text("void\t mtx_private(struct mtx *m);\n#define\trole_take(r)\t((void)0)\n")
     (tmp_path / "kern" / "f.c").write_text("\tmtx_private(&f->lock);\n\trole_assert(&role);\n\trole_assert(&other);\n")
-    assert locking.believed(tmp_path) == {"mtx_private": 1, "role_assert": 2}
+    assert locking.unverified(tmp_path) == {"mtx_private": 1, "role_assert": 2}
 
 
 def test_every_field_with_the_letter_of_a_lock_has_the_attribute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_every_field_with_the_letter_of_a_lock_has_the_attribute(capsys: pytest.
     assert len(missing) <= locking.UNGUARDED_MAX, missing
     assert locking.guarded() >= locking.GUARDED_MIN
     assert len([*locking.exceptions()]) <= locking.EXCEPTIONS_MAX
-    assert locking.believed().total() <= locking.BELIEVED_MAX
+    assert locking.unverified().total() <= locking.UNVERIFIED_MAX
     locking.main(["count"])
     assert f"guarded fields and variables: {locking.guarded()} " in capsys.readouterr().out
 

@@ -86,11 +86,11 @@ for line in [line + b"\\n" for line in lines]:
         try:
             sock.sendall(line)
             sock.shutdown(socket.SHUT_WR)
-            said = b"".join(iter(lambda: sock.recv(1000), b""))
+            reply = b"".join(iter(lambda: sock.recv(1000), b""))
         except OSError as gone:  # reset by the server, which has had more than a line; or before shutdown()
             assert gone.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN), gone
-            said = b""
-        assert said in (b"", b'tcpload: unknown load; an example is "in 10 2"\\n'), (line, said)
+            reply = b""
+        assert reply in (b"", b'tcpload: unknown load; an example is "in 10 2"\\n'), (line, reply)
 print("refused")
 """
 
@@ -156,9 +156,7 @@ def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -
         {"if.mem0.impair.loss": "2000", "if.mem0.impair.reorder": "2000", "if.mem0.impair.delay": "10"},
     ],
 )
-def test_a_character_generator_sends_whoever_connects_what_it_should(
-    topology: Topology, tunables: dict[str, str]
-) -> None:
+def test_a_character_generator_sends_the_pattern_to_each_client(topology: Topology, tunables: dict[str, str]) -> None:
     topology.boot({**MIRROR, "if.mem0.wire": "chargen", **tunables}, (PYTHON, "-c", GENERATED))
     topology.await_line("boot.log", "whole")
 
@@ -210,7 +208,7 @@ def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) ->
     program = f"{topology.installed.prefix}/bin/tcpload"
     load = [program, "alone", "rr", "-p", "2", "-n", "3", "-t", "0.1", "10.9.0.7", "5304"]
     assert topology.boot({**MIRROR, "if.mem0.queues": "2"}, load).wait(PATIENCE) == 0
-    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
+    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.log("boot.log"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("mode", ["rr", "crr"])
@@ -224,7 +222,7 @@ def test_an_event_loop_is_each_end_of_a_load(topology: Topology, mode: str, size
     assert topology.stop(server) == -15
     load = [program, "self", mode, "-e", "-n", "50", "-s", size, "-t", "0.2", "10.9.0.7", "5304"]
     assert topology.boot(MIRROR, load).wait(PATIENCE) == 0
-    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
+    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.log("boot.log"), re.MULTILINE)
     with pytest.raises(AssertionError, match="tcpload: connect: Connection refused"):
         topology.on("left", program, mode, "-e", "10.99.0.1", "5304")
 
@@ -252,13 +250,13 @@ def test_what_cannot_be_is_explained(topology: Topology, name: str, value: str, 
         topology.boot({**FORWARD, name: value})
 
 
-def test_a_load_calls_itself_by_a_mirror_when_it_is_asked_to(topology: Topology) -> None:
+def test_a_load_connects_to_itself_through_a_mirror_on_request(topology: Topology) -> None:
     program = f"{topology.installed.prefix}/bin/tcpload"
     child = topology.boot({**MIRROR, "if.mem0.lro": "0"}, [program, "asked", "5304", "10.9.0.7", "5305"])
     topology.await_line("boot.log", "tcpload: listening on port 5304")
     for mode, streams, unit in (("in", "1", "bytes"), ("out", "10", "bytes"), ("crr", "2", "transactions")):
-        said = topology.on("left", program, "ask", mode, "-n", streams, "-t", "0.1", "10.99.0.2", "5304")
-        assert re.fullmatch(rf"[1-9][0-9]* {unit}/s\n", said)
+        reply = topology.on("left", program, "ask", mode, "-n", streams, "-t", "0.1", "10.99.0.2", "5304")
+        assert re.fullmatch(rf"[1-9][0-9]* {unit}/s\n", reply)
     assert topology.on("left", PYTHON, "-c", ASK_WRONGLY) == "refused\n"
     assert topology.stop(child) == -15
     with pytest.raises(AssertionError, match="tcpload: connect: "):

@@ -43,7 +43,7 @@ def test_a_knob_without_a_value_is_refused(word: str, capsys: pytest.CaptureFixt
     assert "is no KNOB=VALUE" in capsys.readouterr().err
 
 
-def test_an_unknown_knob_is_what_the_stack_says_of_it() -> None:
+def test_the_error_for_an_unknown_knob_is_that_of_the_stack() -> None:
     with pytest.raises(SystemExit, match=r"unknown name 'nonsense'"):
         path.main(["nonsense=1"])
 

@@ -53,9 +53,9 @@ def test_it_starts_and_stops_while_packets_pass(topology: Topology) -> None:
         kept = topology.directory / name
         topology.ask("pcap", "start", "tap0", str(kept), "1")
         topology.on("left", "ping", "-n", "-c", "20", "-i", "0.01", "-s", "1000", "10.99.0.2")
-        said = topology.ask("pcap", "stop", "tap0")
+        output = topology.ask("pcap", "stop", "tap0")
         packets = _packets(kept)
-        assert said == f"{len(packets)} packets, 0 dropped\n"
+        assert output == f"{len(packets)} packets, 0 dropped\n"
         assert sum(len(packet) == 1042 and packet[12:14] == b"\x08\x00" for packet in packets) == 40
 
 

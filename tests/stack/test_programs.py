@@ -60,7 +60,7 @@ def finish(topology: Topology, child: subprocess.Popen[str], log: str) -> str:
     except subprocess.TimeoutExpired:
         status = None
     assert status == 0, f"`{' '.join(child.args)}` gave {status} in {PATIENCE} s"  # type: ignore[arg-type]
-    return topology.said(log)
+    return topology.log(log)
 
 
 def script(topology: Topology, name: str) -> str:
@@ -86,12 +86,12 @@ NOT_NOW = (*iperf3_tool.BUSY, "unable to read from stream socket: Resource tempo
 def once_free(client: Callable[[], str]) -> str:
     """The report of an iperf3 client, which is retried if it could not begin."""
     until = time.monotonic() + PATIENCE
-    said = client()
-    while any(why in said for why in NOT_NOW):
-        assert time.monotonic() < until, said
+    output = client()
+    while any(why in output for why in NOT_NOW):
+        assert time.monotonic() < until, output
         time.sleep(0.05)
-        said = client()
-    return said
+        output = client()
+    return output
 
 
 def iperf3(topology: Topology, to: str, *options: str) -> str:
@@ -145,9 +145,9 @@ def test_every_byte_arrives_in_order(topology: Topology, harm: tuple[str, ...]) 
     topology.boot(impair(*harm), [PYTHON, program, "listen", "5000", str(STREAM)])
     topology.await_line("boot.log", "listening")
     for _ in range(2):
-        said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
-        assert said.startswith("verified ")
-        topology.await_line("boot.log", said)
+        output = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
+        assert output.startswith("verified ")
+        topology.await_line("boot.log", output)
 
 
 def test_every_byte_arrives_in_order_from_the_stack(topology: Topology) -> None:
@@ -218,7 +218,7 @@ def test_a_number_that_cannot_be_meant_is_refused(topology: Topology, words: str
     assert done.returncode == 64
 
 
-def test_tcpconnect_says_what_is_wrong(topology: Topology) -> None:
+def test_tcpconnect_reports_errors(topology: Topology) -> None:
     tcpconnect = f"{topology.installed.prefix}/bin/tcpconnect"
     with pytest.raises(AssertionError, match="tcpconnect: connect: Connection refused"):
         topology.on("left", tcpconnect, "-c", LINUX, "-p", "5001", "-t", "1")
@@ -248,7 +248,7 @@ print("echoed")
         local.sendall(b"after")
         assert local.recv(100) == b"after"
     assert topology.stop(server) == 0
-    assert "stopped\n" in topology.said("boot.log")
+    assert "stopped\n" in topology.log("boot.log")
 
 
 def test_unix_domain_sockets_of_the_stack(topology: Topology) -> None:
@@ -286,4 +286,4 @@ def test_a_configuration_that_is_wrong_stops_the_program_before_it_begins(topolo
     with pytest.raises(AssertionError, match="'sideways' is none of"):
         topology.boot({"net.isr.dispatch": "sideways"}, ["echo", "the program ran"])
     assert topology.children[-1].wait(timeout=PATIENCE) == 78
-    assert "the program ran" not in topology.said("boot.log")
+    assert "the program ran" not in topology.log("boot.log")

@@ -53,12 +53,12 @@ def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
     assert match is not None, found.text
     again = subprocess.run(shlex.split(match[1]), capture_output=True, text=True, timeout=PATIENCE)
     assert again.returncode == 1
-    said = [line for line in found.text.splitlines() if line.startswith("    ")]
-    assert said
-    assert [line for line in again.stdout.splitlines() if line.startswith("    ")] == said
+    schedule = [line for line in found.text.splitlines() if line.startswith("    ")]
+    assert schedule
+    assert [line for line in again.stdout.splitlines() if line.startswith("    ")] == schedule
     here = subprocess.run([*shlex.split(match[1]), "--here"], capture_output=True, text=True, timeout=PATIENCE)
     assert here.returncode < 0
-    assert [f"    {line}" for line in here.stderr.splitlines()] == said
+    assert [f"    {line}" for line in here.stderr.splitlines()] == schedule
     debugger = re.search(r"^with a debugger: gdb --args (.*)$", found.text, re.MULTILINE)
     assert debugger is not None
     assert debugger[1] == f"{match[1]} --here"
@@ -67,9 +67,9 @@ def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
 def lane(searcher: Searcher, *options: str) -> dict[str, dict[str, float]]:
     """The cost of a unit of each workload."""
     program = str(searcher.program.with_name("simstack"))
-    said = json.loads(run(program, "--lane", *options))
-    assert said["simulated"] is True
-    return {row["workload"]: row for row in said["lane"]}
+    result = json.loads(run(program, "--lane", *options))
+    assert result["simulated"] is True
+    return {row["workload"]: row for row in result["lane"]}
 
 
 def test_the_lane_shows_one_atomic_operation_more(searcher: Searcher) -> None:

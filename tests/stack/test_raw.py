@@ -38,24 +38,24 @@ def _run(topology: Topology, tunables: dict[str, str], *argv: str) -> str:
 @pytest.mark.parametrize("to", ["10.99.0.1", "2001:db8::1"])
 def test_ping(topology: Topology, tunables: dict[str, str], to: str) -> None:
     ping = _without_privileges(topology, "ping")
-    said = _run(topology, tunables, ping, "-n", "-c", "3", "-i", "0.2", "-s", "2000", to)
-    assert "3 packets transmitted, 3 received" in said
+    output = _run(topology, tunables, ping, "-n", "-c", "3", "-i", "0.2", "-s", "2000", to)
+    assert "3 packets transmitted, 3 received" in output
 
 
-def test_ping_tells_who_does_not_answer(topology: Topology) -> None:
+def test_ping_reports_a_host_that_does_not_answer(topology: Topology) -> None:
     topology.on("left", "sysctl", "-qw", "net.ipv4.ip_forward=1")
     topology.on("left", "ip", "route", "add", "unreachable", "10.55.0.0/16")
     ping = _without_privileges(topology, "ping")
     with pytest.raises(AssertionError, match="gave 1"):
         _run(topology, {}, ping, "-n", "-c", "1", "-W", "5", "10.55.0.1")
-    assert re.search(r"From 10\.99\.0\.1 .*Destination Host Unreachable", topology.said("boot.log"))
+    assert re.search(r"From 10\.99\.0\.1 .*Destination Host Unreachable", topology.log("boot.log"))
 
 
 def test_ping_is_refused_where_nobody_may(topology: Topology) -> None:
     ping = _without_privileges(topology, "ping")
     with pytest.raises(AssertionError, match="gave 2"):
         _run(topology, {"net.inet.raw.ping": "0"}, ping, "-c", "1", "10.99.0.1")
-    assert "Operation not permitted" in topology.said("boot.log")
+    assert "Operation not permitted" in topology.log("boot.log")
 
 
 @pytest.mark.parametrize("method", [(), ("-I",)], ids=["udp", "icmp"])
@@ -78,6 +78,6 @@ def test_traceroute(topology: Topology, method: tuple[str, ...], to: str, hop: s
     topology.on("right", "ip", "route", "replace", "10.99.0.0/24", "via", "10.99.8.1")
     topology.on("right", "ip", "route", "add", "2001:db8::/64", "via", "2001:db8:8::1")
     traceroute = _without_privileges(topology, "traceroute")
-    said = _run(topology, {"net.inet.raw.sockets": "1"}, traceroute, "-n", "-q", "1", "-m", "5", *method, to)
-    hops = [line.split()[1] for line in said.splitlines() if line.strip()[:1].isdigit()]
-    assert hops == [hop, to], said
+    output = _run(topology, {"net.inet.raw.sockets": "1"}, traceroute, "-n", "-q", "1", "-m", "5", *method, to)
+    hops = [line.split()[1] for line in output.splitlines() if line.strip()[:1].isdigit()]
+    assert hops == [hop, to], output

@@ -101,14 +101,14 @@ def test_a_wrong_route_is_explained(router: Topology, request_: str, reason: str
 
 
 def test_a_host_that_does_not_answer_is_unreachable(router: Topology) -> None:
-    said = router.on("left", "ping", "-n", "-c", "1", "-W", "10", "10.99.1.77", check=False)
-    assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in said
+    output = router.on("left", "ping", "-n", "-c", "1", "-W", "10", "10.99.1.77", check=False)
+    assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in output
 
 
-def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
+def test_a_narrow_link_reports_its_mtu(topology: Topology) -> None:
     topology.boot({**ROUTER, "if.tap1.mtu": "1000"})
-    said = _ping(topology, "-M", "do", "-s", "1200", count=2)
-    assert "mtu = 1000" in said or "mtu=1000" in said
+    output = _ping(topology, "-M", "do", "-s", "1200", count=2)
+    assert "mtu = 1000" in output or "mtu=1000" in output
     assert "3 received" in _ping(topology, "-M", "dont", "-s", "1200")
     send_a_stream(topology)
 
@@ -118,7 +118,7 @@ def send_a_stream(topology: Topology) -> None:
     topology.await_line("received.log", "ready")
     sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
     assert receiver.wait(timeout=PATIENCE) == 0
-    assert topology.said("received.log") == "ready\n" + sent
+    assert topology.log("received.log") == "ready\n" + sent
 
 
 def _check_amount(report: dict[str, Any]) -> None:
@@ -145,8 +145,8 @@ def test_requests_pass_with_and_without_giant(topology: Topology, giant: str) ->
     for dispatch in ("direct", "deferred"):
         topology.ask("sysctl", f"net.isr.dispatch={dispatch}")
         for test in ("TCP_RR", "UDP_RR"):
-            said = topology.on("left", "netperf", "-H", RIGHT, "-t", test, "-l", "1", "-P", "0", "--", "-v", "0")
-            assert re.search(r"\d+\.\d+\s*$", said.splitlines()[0]), said
+            output = topology.on("left", "netperf", "-H", RIGHT, "-t", test, "-l", "1", "-P", "0", "--", "-v", "0")
+            assert re.search(r"\d+\.\d+\s*$", output.splitlines()[0]), output
 
 
 @pytest.mark.parametrize("dispatch", ["direct", "hybrid", "deferred"])
@@ -190,7 +190,7 @@ def test_no_buffer_is_lost(router: Topology) -> None:
     assert outstanding() == before
 
 
-def test_it_says_what_is_wrong_and_stops(topology: Topology) -> None:
+def test_it_reports_errors_and_stops(topology: Topology) -> None:
     with pytest.raises(AssertionError, match=r"loader\.conf:3: unknown name 'net\.isr\.dipsatch'"):
         topology.boot({"net.isr.dipsatch": "direct"})
     with pytest.raises(AssertionError, match=r"loader\.conf:3: net\.isr\.dispatch: 'sideways' is none of"):
@@ -215,7 +215,7 @@ def test_the_control_socket_is_private_and_answers(router: Topology) -> None:
 def test_it_ends_at_once_on_request(topology: Topology) -> None:
     child = topology.boot(ROUTER)
     assert topology.stop(child) == 0
-    assert topology.said("boot.log").endswith("stack: down\n")
+    assert topology.log("boot.log").endswith("stack: down\n")
     assert not (topology.directory / "ctl").exists()
 
 

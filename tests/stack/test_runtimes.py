@@ -36,8 +36,8 @@ def application(environ, start_response):
 def prints(text: str) -> Check:
     """A check that the last line of the output is a text."""
 
-    def check(said: str) -> None:
-        assert said.splitlines()[-2 if said.endswith("stack: down\n") else -1] == text, said
+    def check(output: str) -> None:
+        assert output.splitlines()[-2 if output.endswith("stack: down\n") else -1] == text, output
 
     return check
 
@@ -148,6 +148,6 @@ def test_a_program_in_go_does_not_use_the_stack(
     fetch = [web, "fetch", "1", "http://127.0.0.1:8000/page"]
     child = topology.start("left", bootstack, "-c", str(conf), *options, "--", *fetch, log="boot.log")
     assert child.wait(timeout=PATIENCE) == status
-    said = topology.said("boot.log")
-    assert said.count("Go") == 1, said
-    assert (digest in said) == (status == 0), said
+    output = topology.log("boot.log")
+    assert output.count("Go") == 1, output
+    assert (digest in output) == (status == 0), output

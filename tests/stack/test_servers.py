@@ -71,8 +71,8 @@ class Pair:
 def netperf(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
     """Tests of two seconds each, because a lost SYN costs the first; a plausible number."""
 
-    def check(said: str) -> None:
-        assert 0 < rate(said) < 1e6, said
+    def check(output: str) -> None:
+        assert 0 < rate(output) < 1e6, output
 
     return [(["netperf", "-H", address, "-t", test, "-l", "2", "-P", "0", "-v", "0"], check) for test in NETPERF]
 
@@ -82,14 +82,14 @@ def iperf3(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
     return [(["iperf3", "-J", "-c", address, "-t", "2", *options], check_iperf3) for options in IPERF3]
 
 
-def check_tcpbench(connections: int, said: str) -> None:
+def check_tcpbench(connections: int, output: str) -> None:
     """A line for each connection at each count, with bytes on each, but not each time: a lost retransmission costs
     the 200 ms of a timeout, and the next one twice as long.
     """
     # The rate of the first connections is "inf" if another one had to send its SYN again, a second later.
-    counts = [int(count) for count in re.findall(r"^ +\d+ +(\d+) +\S+ +\S+%", said, re.MULTILINE)]
-    assert len(counts) >= connections, said
-    assert all(sum(counts[n::connections]) > 0 for n in range(connections)), said
+    counts = [int(count) for count in re.findall(r"^ +\d+ +(\d+) +\S+ +\S+%", output, re.MULTILINE)]
+    assert len(counts) >= connections, output
+    assert all(sum(counts[n::connections]) > 0 for n in range(connections)), output
 
 
 def tcpbench(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
@@ -120,7 +120,7 @@ def curl(port: int) -> Callable[[Path, str], list[tuple[list[str], Check]]]:
         files = [directory / f"fetched-{n}" for n in range(10)]
         outputs = [word for file in files for word in ("-o", str(file), f"http://{address}:{port}/page")]
 
-        def check(_said: str) -> None:
+        def check(_output: str) -> None:
             assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in files] == [digest] * len(files)
 
         return [(["curl", "-sSf", "-Z", "--parallel-max", "2", "--max-time", "120", *outputs], check)]
@@ -151,8 +151,8 @@ def redis(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
     """A benchmark with pipelines and large values, whose responses it checks; and a value that is read back."""
 
     def check(answer: str) -> Check:
-        def answers(said: str) -> None:
-            assert answer in said.splitlines(), said
+        def answers(output: str) -> None:
+            assert answer in output.splitlines(), output
 
         return answers
 
@@ -244,6 +244,6 @@ def test_ssh_on_the_stack(topology: Topology, harms: tuple[str, ...]) -> None:
     os.chown(topology.directory / "key", 65534, 65534)
     command = f"sha256sum {topology.directory}/page; wc -c <{topology.directory}/page"
     child = topology.boot(impair(*harms), ["ssh", *options, f"root@{LINUX}", command])
-    said = finish(topology, child, "boot.log")
-    assert digest in said
-    assert f"\n{SIZE}\n" in said
+    output = finish(topology, child, "boot.log")
+    assert digest in output
+    assert f"\n{SIZE}\n" in output

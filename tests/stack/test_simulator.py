@@ -25,9 +25,9 @@ def sim() -> Iterator[Installed]:
 
 def simstack(sim: Installed, *options: str) -> dict[str, Any]:
     """The output of a short run."""
-    said = json.loads(run(f"{sim.prefix}/bin/simstack", "--json", "--ms", "1", *options))
-    assert isinstance(said, dict)
-    return said
+    result = json.loads(run(f"{sim.prefix}/bin/simstack", "--json", "--ms", "1", *options))
+    assert isinstance(result, dict)
+    return result
 
 
 def rates(sim: Installed, *options: str) -> list[float]:
@@ -80,10 +80,10 @@ def test_a_log_has_every_event(sim: Installed, tmp_path: Path) -> None:
     assert {line.split()[-1] for line in lines} >= {"create", "run", "park", "timeout", "memory"}
 
 
-def test_the_table_says_that_it_is_simulated(sim: Installed) -> None:
-    said = run(f"{sim.prefix}/bin/simstack", "--cpus", "2", "--ms", "1", "--machine", "four-2025").splitlines()
-    assert said[0].startswith("simulated: forward on four-2025, seed 1")
-    assert re.fullmatch(r" +2 +2 +\d+ +1\.00 .* [0-9a-f]{16}", said[2])
+def test_the_table_states_that_it_is_simulated(sim: Installed) -> None:
+    lines = run(f"{sim.prefix}/bin/simstack", "--cpus", "2", "--ms", "1", "--machine", "four-2025").splitlines()
+    assert lines[0].startswith("simulated: forward on four-2025, seed 1")
+    assert re.fullmatch(r" +2 +2 +\d+ +1\.00 .* [0-9a-f]{16}", lines[2])
 
 
 @pytest.mark.parametrize(

@@ -133,25 +133,25 @@ def test_loopback_is_always_queued(topology: Topology) -> None:
     assert int(topology.value("net.isr.count")) < DATAGRAMS
 
 
-def test_a_component_brings_giant_back_and_says_so(topology: Topology) -> None:
+def test_a_component_that_needs_giant_enables_it_and_logs_it(topology: Topology) -> None:
     topology.boot({**ROUTER, "debug.needsgiant": "ip6 tunnel", "debug.mpsafenet": "1"})
-    said = topology.said("boot.log")
-    assert "stack: debug.mpsafenet is 0, not 1: ip6 needs Giant\n" in said
-    assert "stack: debug.mpsafenet is 0, not 1: tunnel needs Giant\n" in said
-    assert 'stack: debug.mpsafenet="0"\t# not "1": ip6 needs Giant, tunnel needs Giant\n' in said
+    log = topology.log("boot.log")
+    assert "stack: debug.mpsafenet is 0, not 1: ip6 needs Giant\n" in log
+    assert "stack: debug.mpsafenet is 0, not 1: tunnel needs Giant\n" in log
+    assert 'stack: debug.mpsafenet="0"\t# not "1": ip6 needs Giant, tunnel needs Giant\n' in log
     assert topology.value("debug.mpsafenet_forced_by") == "ip6 tunnel"
 
 
 def test_ipv6_that_is_not_mp_safe_is_never_dispatched_directly(topology: Topology) -> None:
     topology.boot({**ROUTER, "if.tap0.inet6": "2001:db8::2/64", "net.isr.proto.ip6.mpsafe": "0"})
     topology.on("left", "ping", "-n", "-c", "3", "-i", "0.1", "-W", "10", "2001:db8::2")
-    said = topology.ask("netstat", "-Q")
-    rows = re.findall(r"^\d+ +(ip6?) +\d+ +\d+ +(\d+) +(\d+) +(\d+) ", said, re.MULTILINE)
+    output = topology.ask("netstat", "-Q")
+    rows = re.findall(r"^\d+ +(ip6?) +\d+ +\d+ +(\d+) +(\d+) +(\d+) ", output, re.MULTILINE)
     sums = {name: [sum(int(row[i]) for row in rows if row[0] == name) for i in (1, 2, 3)] for name in ("ip", "ip6")}
     direct, hybrid, queued = sums["ip6"]
     assert direct == hybrid == 0
     assert queued >= 3
-    assert re.search(r"^ip6 +flow +deferred +needed$", said, re.MULTILINE)
+    assert re.search(r"^ip6 +flow +deferred +needed$", output, re.MULTILINE)
 
 
 def test_a_driver_that_needs_giant_is_sent_to_by_its_thread(topology: Topology) -> None:
@@ -193,7 +193,7 @@ def test_smt_0_uses_a_thread_of_each_core(topology: Topology) -> None:
 def test_the_boot_counts_the_cpus_that_are_used(topology: Topology) -> None:
     last = str(max(os.sched_getaffinity(0)))
     topology.boot({"machine.cpus": last})
-    assert topology.said("boot.log").startswith("stack: reference network stack, 1 CPU\n")
+    assert topology.log("boot.log").startswith("stack: reference network stack, 1 CPU\n")
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_what_overrules_a_tunable_is_reported_and_listed(
     topology: Topology, how: dict[str, str], line: str, listed: str
 ) -> None:
     topology.boot(how)
-    said = topology.said("boot.log")
-    assert said.count(f"stack: {line}\n") == 1
-    assert said.count(f"stack: {listed}\n") == 1
+    log = topology.log("boot.log")
+    assert log.count(f"stack: {line}\n") == 1
+    assert log.count(f"stack: {listed}\n") == 1
     name, _, rest = line.partition(" is ")
     assert topology.value(name) == rest.partition(",")[0]

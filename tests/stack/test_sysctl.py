@@ -67,7 +67,7 @@ def test_words_and_truth(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "says"),
+    ("argument", "message"),
     [
         ("net.ipv4.tcp_frto=2", "unknown sysctl"),
         ("net.inet.tcp.nothing", "unknown name"),
@@ -75,10 +75,10 @@ def test_words_and_truth(stack: Stack) -> None:
         ("net.ipv4.tcp_sack=1 1", "has 1 values"),
     ],
 )
-def test_what_cannot_be_done_is_reported(stack: Stack, argument: str, says: str) -> None:
+def test_what_cannot_be_done_is_reported(stack: Stack, argument: str, message: str) -> None:
     done = stack.sysctl(argument)
     assert done.returncode != 0
-    assert says in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 

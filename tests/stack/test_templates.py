@@ -78,9 +78,9 @@ def test_each_touches_one_file_and_one_line(tree: Path) -> None:
 def test_both_boot_and_carry_traffic(tree: Path) -> None:
     done = boot(tree, CONF)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = done.stdout + done.stderr
-    assert 'net.inet.tcp.input="my-lock"' in said
-    assert 'net.inet.tcp.cc.algorithm="my-cc"' in said
+    output = done.stdout + done.stderr
+    assert 'net.inet.tcp.input="my-lock"' in output
+    assert 'net.inet.tcp.cc.algorithm="my-cc"' in output
 
 
 @pytest.mark.parametrize(("name", "value"), [("net.inet.tcp.input", "my-lock"), ("net.inet.tcp.cc.algorithm", "my-cc")])

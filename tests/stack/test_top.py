@@ -14,18 +14,18 @@ SOURCE = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.source": "from=10.9.0.2 to=10.
 
 def test_it_shows_threads_and_counters_that_move(topology: Topology) -> None:
     topology.boot({**SOURCE, "machine.spin_us": "0"})
-    said = topology.ask("top", "-b", "-n", "2", "-d", "1")
-    assert len(idle := re.findall(r"^receive threads: 2, (\S+) % idle$", said, re.MULTILINE)) == 2
+    output = topology.ask("top", "-b", "-n", "2", "-d", "1")
+    assert len(idle := re.findall(r"^receive threads: 2, (\S+) % idle$", output, re.MULTILINE)) == 2
     assert all(0 < float(percent) < 100 for percent in idle)
-    assert len(rates := re.findall(r"^received: (\S+) kpps$", said, re.MULTILINE)) == 2
+    assert len(rates := re.findall(r"^received: (\S+) kpps$", output, re.MULTILINE)) == 2
     # A late source catches up.
     assert all(1 < float(rate) < 50 for rate in rates)
-    assert len(re.findall(r"^CPU time: \d+\.\d ns a packet$", said, re.MULTILINE)) == 2
-    assert len(re.findall(r"^cache misses: (?:\d|not available \()", said, re.MULTILINE)) == 2
-    assert re.search(r"^ +\d+\.\d  intr: source$", said, re.MULTILINE)
+    assert len(re.findall(r"^CPU time: \d+\.\d ns a packet$", output, re.MULTILINE)) == 2
+    assert len(re.findall(r"^cache misses: (?:\d|not available \()", output, re.MULTILINE)) == 2
+    assert re.search(r"^ +\d+\.\d  intr: source$", output, re.MULTILINE)
     for counter in ("if.mem0.stats.ipackets", "net.inet.udp.stats.noport", "mbuf.allocs", r"netisr.\d.ip.Direct"):
-        assert re.search(rf"^ +\d+\.\d +\d+  {counter}$", said, re.MULTILINE), said
-    assert "net.inet.tcp" not in said
+        assert re.search(rf"^ +\d+\.\d +\d+  {counter}$", output, re.MULTILINE), output
+    assert "net.inet.tcp" not in output
 
 
 def test_a_source_keeps_to_its_rate_and_ends_on_request(topology: Topology) -> None:

@@ -40,9 +40,9 @@ def test_a_load_with_each_strategy(
     installed: Installed, tmp_path: Path, strategy: str, fd_lock: str, workload: str
 ) -> None:
     tunables = {"unix.sockets": "stack", "unix.locking": strategy, "fd.lock": fd_lock}
-    said = unixbench(installed, tmp_path, tunables, "-w", workload, "-n", "4", "-t", "0.2")
-    rate = re.fullmatch(r"([0-9]+) transactions/s\n[0-9.]+ CPU seconds\n", said)
-    assert rate is not None, said
+    output = unixbench(installed, tmp_path, tunables, "-w", workload, "-n", "4", "-t", "0.2")
+    rate = re.fullmatch(r"([0-9]+) transactions/s\n[0-9.]+ CPU seconds\n", output)
+    assert rate is not None, output
     assert int(rate[1]) > 0
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_explained(
     ],
     ids=" ".join,
 )
-def test_a_wrong_call_says_how_it_is_called(installed: Installed, words: tuple[str, ...]) -> None:
+def test_a_wrong_call_prints_the_usage(installed: Installed, words: tuple[str, ...]) -> None:
     with pytest.raises(AssertionError, match="usage: unixbench"):
         run(f"{installed.prefix}/bin/unixbench", *words)
 
@@ -113,8 +113,8 @@ def test_a_server_runs_the_requested_load(topology: Topology) -> None:
     child = topology.boot({"unix.sockets": "stack", "unix.locking": "global"}, [program, "-s", "-p", "5302"])
     topology.await_line("boot.log", "unixbench: listening on port 5302")
     for workload, clients in (("mysql", "3"), ("simple", "1")):
-        said = topology.on("left", program, "-c", STACK, "-p", "5302", "-w", workload, "-n", clients, "-t", "0.2")
-        assert re.fullmatch(r"[1-9][0-9]* transactions/s\n[0-9.]+ CPU seconds\n", said)
+        output = topology.on("left", program, "-c", STACK, "-p", "5302", "-w", workload, "-n", clients, "-t", "0.2")
+        assert re.fullmatch(r"[1-9][0-9]* transactions/s\n[0-9.]+ CPU seconds\n", output)
     assert topology.on("left", PYTHON, "-c", ASK) == "refused\n"
     assert "unixbench." not in topology.ask("netstat", "-f", "unix")
     assert topology.stop(child) == -15

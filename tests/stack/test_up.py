@@ -59,7 +59,7 @@ def test_the_program_is_on_its_cpu(network: Topology) -> None:
     first = str(min(os.sched_getaffinity(0)))
     child = network.boot({}, ["netserver", "-D", "-f", "-4"])
     network.await_line("boot.log", "Starting netserver")
-    assert "built for one" in network.said("boot.log")
+    assert "built for one" in network.log("boot.log")
     assert {cpus_of(task) for task in stack_threads(child.pid).values()} == {first}
     report = network.on("left", "netperf", "-H", "10.99.0.2", "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0")
     assert float(report.split()[-1]) > 0

@@ -194,7 +194,7 @@ class Topology:
 
     def logs(self) -> str:
         """All output of the children, file by file."""
-        return "".join(f"== {path.name}\n{self.said(path.name)}\n" for path in sorted(self.directory.glob("*.log")))
+        return "".join(f"== {path.name}\n{self.log(path.name)}\n" for path in sorted(self.directory.glob("*.log")))
 
     def boot(
         self,
@@ -214,21 +214,21 @@ class Topology:
         child = self.start("dut", *words, *(["--", *program] if program else []), log="boot.log", uid=UID,
                            capabilities=driver.capabilities)  # fmt: skip
         until = time.monotonic() + PATIENCE
-        while "stack: up\n" not in (said := self.said("boot.log")):
-            assert child.poll() is None, self.said("boot.log")
-            assert time.monotonic() < until, said
+        while "stack: up\n" not in (log := self.log("boot.log")):
+            assert child.poll() is None, self.log("boot.log")
+            assert time.monotonic() < until, log
             time.sleep(0.02)
         return child
 
-    def said(self, log: str) -> str:
+    def log(self, name: str) -> str:
         """The output of a child so far."""
-        return (self.directory / log).read_text(encoding="utf-8", errors="replace")
+        return (self.directory / name).read_text(encoding="utf-8", errors="replace")
 
     def await_line(self, log: str, text: str) -> None:
         """Wait until a child has printed something."""
         until = time.monotonic() + PATIENCE
-        while text not in self.said(log):
-            assert time.monotonic() < until, f"no {text!r} in: {self.said(log)}"
+        while text not in self.log(log):
+            assert time.monotonic() < until, f"no {text!r} in: {self.log(log)}"
             time.sleep(0.02)
 
     def ask(self, *request: str, check: bool = True) -> str:
@@ -238,8 +238,8 @@ class Topology:
     def await_port(self, port: int, host: str | None = None) -> None:
         """Waits until a program listens at a port of TCP, on the stack or on a Linux host."""
         until = time.monotonic() + PATIENCE
-        while not re.search(rf":{port}\b.*LISTEN|LISTEN.*:{port}\b", said := self._sockets(host)):
-            assert time.monotonic() < until, f"nobody listens at {port}: {said}{self.logs()}"
+        while not re.search(rf":{port}\b.*LISTEN|LISTEN.*:{port}\b", sockets := self._sockets(host)):
+            assert time.monotonic() < until, f"nobody listens at {port}: {sockets}{self.logs()}"
             time.sleep(0.05)
 
     def _sockets(self, host: str | None) -> str:

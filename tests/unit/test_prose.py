@@ -9,7 +9,7 @@ import pytest
 
 from tests.prose import __main__ as prose
 from tests.prose.__main__ import main
-from tests.prose.check import COMMENTS, FOLDERS, ROOT, check, words
+from tests.prose.check import FOLDERS, ROOT, TESTS, check, words
 from tests.prose.sample import draw
 
 C_SOURCE = """\
@@ -138,13 +138,14 @@ def test_comments_help_and_tasks_of_scripts_and_playbooks(tmp_path: Path) -> Non
         ("perfweb/a.yaml", "# The run is told so.\n"),
         ("static/a.js", "// The page is told so.\n"),
         ("static/a.css", "/* The page is told so. */\n"),
+        ("tests/test_a.py", "def test_what_is_told(): pass\n"),
         ("perfweb/a.py", 'parser.add_argument("--mail", help="address that is told of alerts")\n'),
     ],
 )
 def test_a_planted_word_fails_the_check_of_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    for folder in (*FOLDERS, *COMMENTS):
+    for folder in (*FOLDERS, *TESTS):
         (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / folder).is_dir():
             (tmp_path / folder).mkdir(exist_ok=True)
@@ -188,7 +189,7 @@ def test_every_word_has_a_replacement() -> None:
 
 
 def test_every_folder_exists() -> None:
-    assert [folder for folder in (*FOLDERS, *COMMENTS) if not (ROOT / folder).exists()] == []
+    assert [folder for folder in (*FOLDERS, *TESTS) if not (ROOT / folder).exists()] == []
 
 
 def test_a_draw_depends_on_its_seed_only(tmp_path: Path) -> None:

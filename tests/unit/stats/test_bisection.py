@@ -46,16 +46,16 @@ def test_the_order_of_results_does_not_matter(observations: list[Observation]) -
     )
 
 
-def test_it_is_right_as_often_as_it_says() -> None:
+def test_the_stated_probability_is_the_rate_of_right_answers() -> None:
     """With errors as large as half the change, 200 times."""
     rng = random.Random(5)
-    right, said = 0, 0.0
+    right, claimed = 0, 0.0
     for _ in range(200):
         culprit = rng.randrange(16)
         found, _ = pursued(16, culprit, 0.02, 0.01, rng)
         right += found.place == culprit
-        said += found.probability
-    assert said / 200 == pytest.approx(right / 200, abs=0.04)
+        claimed += found.probability
+    assert claimed / 200 == pytest.approx(right / 200, abs=0.04)
     assert right / 200 > 0.9
 
 

@@ -58,7 +58,7 @@ def test_without_any_scatter_any_difference_counts() -> None:
 
 
 @pytest.mark.parametrize("samples", [[], [[1.0, 2.0]], [[1.0], [2.0]], [[], [1.0, 2.0]]])
-def test_too_little_to_tell(samples: list[list[float]]) -> None:
+def test_too_little_to_distinguish(samples: list[list[float]]) -> None:
     assert not boots_differ(samples)
 
 

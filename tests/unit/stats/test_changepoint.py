@@ -110,7 +110,7 @@ def test_intervals_hold_what_they_promise() -> None:
     assert np.mean(places) > 0.93
 
 
-def test_a_year_of_freebsd_has_the_drop_that_everybody_saw() -> None:
+def test_a_year_of_freebsd_has_its_known_drop() -> None:
     with FREEBSD.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     revisions = list(dict.fromkeys(row["revision"] for row in rows))

@@ -54,7 +54,7 @@ def test_a_difference_that_is_certain_but_smaller_than_the_margin_is_equivalent(
     assert compare(range(9990, 10010), samples, "higher", margin=0.4).verdict is Verdict.FASTER
 
 
-def test_what_scatters_too_much_says_how_much_more_it_takes() -> None:
+def test_too_much_scatter_states_the_boots_that_it_takes() -> None:
     a, b = np.random.default_rng(4).normal(100, 3, (2, 100, 2)).tolist()
     found = compare_boots(a[:3], b[:3], "higher")
     assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.PRECISION)
@@ -71,7 +71,7 @@ def test_fewer_than_three_samples_are_not_enough(a: list[float], b: list[float])
     assert found.more_boots is None
 
 
-def test_one_boot_of_a_variant_says_nothing_about_its_boots() -> None:
+def test_one_boot_of_a_variant_proves_nothing_about_its_boots() -> None:
     found = compare_boots([QUEUE], [DIRECT, DIRECT], "higher")
     assert (found.verdict, found.lack, found.boots) == (Verdict.NOT_ENOUGH_DATA, Lack.BOOTS, (1, 2))
 

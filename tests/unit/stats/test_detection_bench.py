@@ -14,7 +14,7 @@ from tests.bench.tracking import STEP, Score, alarms, false_alarms, judge
 SERIES = [1.0] * 100
 
 
-def told(score: Score) -> tuple[int, int, float]:
+def counts(score: Score) -> tuple[int, int, float]:
     return score.found, score.wrong, score.delays[-1]
 
 
@@ -32,18 +32,18 @@ def test_what_is_dropped_later_was_false_all_the_same() -> None:
 def test_a_step_is_found_where_it_is_and_not_before_it_came() -> None:
     score = Score()
     judge(lambda values: [STEP - 2] if len(values) > 50 else [], SERIES, score)
-    assert told(score) == (0, 0, math.inf)
+    assert counts(score) == (0, 0, math.inf)
     judge(lambda values: [STEP + 1] if len(values) >= STEP + 4 else [], SERIES, score)
-    assert told(score) == (1, 0, 4)
+    assert counts(score) == (1, 0, 4)
     judge(lambda values: [STEP + 20] if len(values) >= STEP + 30 else [], SERIES, score)
-    assert told(score) == (1, 1, math.inf)
+    assert counts(score) == (1, 1, math.inf)
     assert score.cell() == "33% | - | 50%"
 
 
 def test_one_alarm_may_begin_before_the_step_and_reach_to_it() -> None:
     score = Score()
     judge(lambda values: [STEP - 6, STEP - 2] if len(values) > STEP else [], SERIES, score)
-    assert told(score) == (1, 0, 1)
+    assert counts(score) == (1, 0, 1)
 
 
 @pytest.mark.parametrize(

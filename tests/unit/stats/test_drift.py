@@ -25,23 +25,23 @@ def at_levels(levels: Sequence[float]) -> list[Watched]:
     return [Watched(60.0 * place, (math.exp(level),)) for place, level in enumerate(levels)]
 
 
-def told(boots: Sequence[Watched], noise: Noise | None = None) -> Drift:
+def drift_of(boots: Sequence[Watched], noise: Noise | None = None) -> Drift:
     found = drift(boots, noise)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize(("count", "wrong"), [(5, 2), (6, 12), (7, 152)])
-def test_without_a_drift_the_interval_leaves_out_zero_as_seldom_as_it_says(count: int, wrong: int) -> None:
+def test_without_a_drift_the_interval_excludes_zero_at_the_stated_rate(count: int, wrong: int) -> None:
     """The share of all orders, by Kendall's distribution, whatever the numbers are: at most five of a hundred."""
     orders = list(itertools.permutations(0.01 * 1.7**place for place in range(count)))
-    assert sum(told(at_levels(order)).proven for order in orders) == wrong
+    assert sum(drift_of(at_levels(order)).proven for order in orders) == wrong
     assert wrong <= 0.05 * len(orders)
 
 
 def test_it_is_as_seldom_with_orders_too_many_to_count_and_outliers() -> None:
     rng = np.random.default_rng(1)
-    wrong = sum(told(at_levels((0.01 * rng.standard_t(3, 70)).tolist())).proven for _ in range(300))
+    wrong = sum(drift_of(at_levels((0.01 * rng.standard_t(3, 70)).tolist())).proven for _ in range(300))
     assert 0.01 <= wrong / 300 <= 0.08
 
 
@@ -49,7 +49,7 @@ def test_it_is_as_seldom_with_orders_too_many_to_count_and_outliers() -> None:
 def test_a_planted_drift_is_found_although_one_boot_is_far_off(planted: float, count: int, data: st.DataObject) -> None:
     levels = [math.log1p(planted / 100) * place / (count - 1) for place in range(count)]
     levels[data.draw(st.integers(0, count - 1))] += data.draw(st.floats(-1, 1))
-    found = told(at_levels(levels))
+    found = drift_of(at_levels(levels))
     assert found.total == pytest.approx(planted, abs=1e-6)
     assert found.interval is not None
     assert found.interval.low - 1e-6 <= planted <= found.interval.high + 1e-6
@@ -64,7 +64,7 @@ def test_the_order_of_the_input_makes_no_difference(levels: list[float], rng: ra
 
 
 def test_four_boots_have_a_drift_and_no_interval_and_one_has_none() -> None:
-    found = told(at_levels([0.0, 0.1, 0.2, 0.3]))
+    found = drift_of(at_levels([0.0, 0.1, 0.2, 0.3]))
     assert found.total == pytest.approx(100 * math.expm1(0.3))
     assert found.interval is None
     assert not found.proven
@@ -74,13 +74,13 @@ def test_four_boots_have_a_drift_and_no_interval_and_one_has_none() -> None:
 
 def test_a_step_is_judged_by_the_samples_of_boots_or_by_a_calibration() -> None:
     jump = [Watched(place, (mean, 1.01 * mean)) for place, mean in enumerate([100.0, 100, 100, 110, 110, 110])]
-    found = told(jump)
+    found = drift_of(jump)
     assert found.step == pytest.approx(10)
     assert found.explained is not None
     assert 1 < found.explained < 4
     assert found.unsteady
-    assert not told(jump, Noise(boots=5.0, samples=1.0)).unsteady
-    alone = told([Watched(boot.at, boot.samples[:1]) for boot in jump])
+    assert not drift_of(jump, Noise(boots=5.0, samples=1.0)).unsteady
+    alone = drift_of([Watched(boot.at, boot.samples[:1]) for boot in jump])
     assert (alone.explained, alone.unsteady) == (None, False)
 
 
@@ -93,7 +93,7 @@ def test_noise_alone_makes_an_unexplained_step_in_five_of_a_hundred_runs(noise: 
     for _ in range(600):
         levels = 0.02 * rng.normal(size=(8, 3)) + of_boots * rng.normal(size=(8, 1))
         boots = [Watched(float(at), tuple(np.exp(row).tolist())) for at, row in enumerate(levels)]
-        unsteady += told(boots, noise).unsteady
+        unsteady += drift_of(boots, noise).unsteady
     assert 0.015 < unsteady / 600 < 0.07
 
 

@@ -52,7 +52,7 @@ def test_no_effect_is_mostly_not_proven() -> None:
     assert 5 <= proven <= 40  # 5 % of 400, approximately
 
 
-def test_what_the_variants_cannot_tell_apart_has_no_number() -> None:
+def test_factors_that_the_variants_cannot_separate_have_no_number() -> None:
     settings = [{"a": "0", "b": "0"}, {"a": "1", "b": "1"}] * 3
     effects = by_name(knob_effects(settings, [1.0, 2.0] * 3))
     assert effects["a=1"].percent == pytest.approx(100)

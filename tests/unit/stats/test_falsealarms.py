@@ -20,27 +20,27 @@ def blocks(count: int, boots: float, samples: float, *, drift: float = 0.0, seed
 
 
 def test_rules_that_count_samples_give_false_alarms_where_boots_differ_and_verdicts_do_not() -> None:
-    told = false_alarms(blocks(40, 2.0, 0.3), 95)
-    assert told is not None
-    assert (told.comparisons, told.disjoint, told.blocks) == (36 * 16, 8, BLOCKS)
-    assert told.alarms["all samples, Welch"].share > 0.12
-    assert 0.01 <= told.alarms[VERDICT].share <= 0.09
-    assert told.alarms["boots, paired in blocks"].share <= 0.09
+    found = false_alarms(blocks(40, 2.0, 0.3), 95)
+    assert found is not None
+    assert (found.comparisons, found.disjoint, found.blocks) == (36 * 16, 8, BLOCKS)
+    assert found.alarms["all samples, Welch"].share > 0.12
+    assert 0.01 <= found.alarms[VERDICT].share <= 0.09
+    assert found.alarms["boots, paired in blocks"].share <= 0.09
 
 
 def test_drift_widens_all_intervals_but_those_of_pairs() -> None:
-    told = false_alarms(blocks(20, 0.5, 0.3, drift=3.0), 95)
-    assert told is not None
-    assert told.alarms["boots, paired in blocks"].width < told.alarms[VERDICT].width / 2
+    found = false_alarms(blocks(20, 0.5, 0.3, drift=3.0), 95)
+    assert found is not None
+    assert found.alarms["boots, paired in blocks"].width < found.alarms[VERDICT].width / 2
 
 
 def test_what_never_scatters_gives_no_alarm() -> None:
-    told = false_alarms([([5.0, 5.0], [5.0, 5.0])] * BLOCKS, 95)
-    assert told is not None
-    assert {name: alarms.share for name, alarms in told.alarms.items()} == dict.fromkeys(RULES, 0.0)
+    found = false_alarms([([5.0, 5.0], [5.0, 5.0])] * BLOCKS, 95)
+    assert found is not None
+    assert {name: alarms.share for name, alarms in found.alarms.items()} == dict.fromkeys(RULES, 0.0)
 
 
-def test_too_few_blocks_tell_nothing() -> None:
+def test_too_few_blocks_give_no_result() -> None:
     assert false_alarms(blocks(BLOCKS - 1, 1.0, 1.0), 95) is None
 
 

@@ -37,7 +37,7 @@ def test_a_drift_of_both_sides_costs_nothing() -> None:
     assert (found.percent, found.low, found.high) == pytest.approx((3, 3, 3))
 
 
-def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
+def test_the_interval_has_its_stated_coverage_of_the_true_ratio() -> None:
     random = np.random.default_rng(1986)
     held = 0
     for _ in range(2000):
@@ -59,7 +59,7 @@ def test_what_could_have_been_seen_is_seen_in_about_four_runs_of_five() -> None:
 
 
 @pytest.mark.parametrize("pairs", [[], [(1.0, 2.0)]])
-def test_one_pair_says_nothing(pairs: list[tuple[float, float]]) -> None:
+def test_one_pair_proves_nothing(pairs: list[tuple[float, float]]) -> None:
     with pytest.raises(ValueError, match=f"{len(pairs)} pairs: an interval needs two or more"):
         paired_change(pairs, 0.95)
 

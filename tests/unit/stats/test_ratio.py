@@ -41,7 +41,7 @@ def test_each_bound_is_a_ratio_that_is_just_not_rejected(a: list[float], b: list
         assert abs(np.mean(b) - ratio * np.mean(a)) == pytest.approx(t * error, rel=1e-6, abs=1e-6)
 
 
-def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
+def test_the_interval_has_its_stated_coverage_of_the_true_ratio() -> None:
     random = np.random.default_rng(1954)
     held = 0
     for a, b in zip(random.normal(100, 20, (2000, 4)), random.normal(130, 20, (2000, 5)), strict=True):

@@ -9,7 +9,7 @@ from perfweb.stats.comparison import Verdict
 from perfweb.stats.samples import Metric, read_samples
 from tests.bench.stats import RECORDED, fixed, impatient, made_up, outcomes, recorded, sequential
 
-TOLD_APART = {Verdict.FASTER, Verdict.SLOWER}
+PROVEN = {Verdict.FASTER, Verdict.SLOWER}
 RATES = [metric for metric in read_samples(RECORDED) if metric.direction == "higher"]
 
 
@@ -18,9 +18,9 @@ def test_recorded_boots_of_one_variant_are_seldom_distinguished(metric: Metric) 
     a, again, _ = metric.variants.values()
     draw = recorded(list(zip(a, again, strict=False)), exchange=True)
     for design in (fixed(5, 2), fixed(10, 1), sequential(2)):
-        wrong = sum(outcome.verdict in TOLD_APART for outcome in outcomes(draw, design, 60))
+        wrong = sum(outcome.verdict in PROVEN for outcome in outcomes(draw, design, 60))
         assert wrong <= 8
-    assert sum(outcome.verdict in TOLD_APART for outcome in outcomes(draw, impatient(2), 60)) > 8
+    assert sum(outcome.verdict in PROVEN for outcome in outcomes(draw, impatient(2), 60)) > 8
 
 
 @pytest.mark.parametrize("metric", RATES, ids=lambda metric: metric.test)

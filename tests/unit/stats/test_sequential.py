@@ -116,7 +116,7 @@ def test_one_boot_of_each_means_go_on() -> None:
     assert (decision.boots, decision.change) == ((1, 1), None)
 
 
-def test_it_says_how_many_boots_it_will_take() -> None:
+def test_it_predicts_the_number_of_boots() -> None:
     seen: list[Block] = [([[98.0], [102.0]], [[97.0], [103.0]]), ([[99.0], [101.0]], [[99.0], [101.0]])]
     decision = decide(seen)
     assert not decision.decided

@@ -87,7 +87,7 @@ def test_two_modes_are_reported() -> None:
     assert found.share == pytest.approx(6 / 15)
 
 
-def test_one_mode_is_seldom_taken_for_two() -> None:
+def test_one_mode_is_seldom_reported_as_two() -> None:
     random = np.random.default_rng(6)
     assert sum(modes(random.normal(100, 1, 20).tolist()) is not None for _ in range(500)) <= 10
 

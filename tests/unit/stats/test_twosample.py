@@ -39,7 +39,7 @@ def test_mann_whitney_gives_what_is_printed_for_permeability() -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(4, 5), (10, 10), (60, 60)])
-def test_the_interval_of_the_shift_holds_it_at_least_as_often_as_promised(n: int, m: int) -> None:
+def test_the_interval_of_the_shift_has_min_its_stated_coverage(n: int, m: int) -> None:
     random = np.random.default_rng(1963)
     held = 0
     for _ in range(500):

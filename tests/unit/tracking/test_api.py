@@ -85,12 +85,12 @@ def test_queries_do_not_depend_on_how_many_there_are(
             api.read(address)
 
 
-def update(number: int, role: Role = Role.SUBMITTER, **said: object) -> Any:
+def update(number: int, role: Role = Role.SUBMITTER, **fields: object) -> Any:
     user, _ = User.objects.get_or_create(username=role.label, defaults={"role": role})
     _, secret = issue(user, f"laptop {Token.objects.count()}", Scope.SUBMIT, 1)
     return Client().post(
         f"/api/v1/alerts/{number}/say",
-        said,
+        fields,
         content_type="application/json",
         headers={"Authorization": f"Bearer {secret}"},
     )
@@ -100,17 +100,17 @@ def test_what_became_of_an_alert_is_reported(api: Api, branch: TrackedBranch) ->
     known = alert(branch, AlertState.CONFIRMED)
     answer = update(known.number, state="acknowledged", owner="submitter", due="2026-12-01", text="It was meant.")
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["state"], told["owner"], told["due"]) == ("acknowledged", "submitter", "2026-12-01")
-    assert told["steps"][-1]["text"] == "It was meant."
-    assert told["steps"][-1]["who"] == "submitter"
+    updated = answer.json()
+    assert (updated["state"], updated["owner"], updated["due"]) == ("acknowledged", "submitter", "2026-12-01")
+    assert updated["steps"][-1]["text"] == "It was meant."
+    assert updated["steps"][-1]["who"] == "submitter"
     assert update(known.number, due="2026-12-24").json()["owner"] == "submitter"
     assert update(known.number, text="only a word").json()["due"] == "2026-12-24"
     assert update(known.number, owner="").json()["owner"] is None
     assert api.read(f"alerts/{known.number}")["state"] == "acknowledged"
 
 
-def test_what_cannot_be_said_of_an_alert_says_why(branch: TrackedBranch) -> None:
+def test_an_invalid_update_of_an_alert_reports_the_reason(branch: TrackedBranch) -> None:
     known, new = alert(branch, AlertState.CONFIRMED), alert(branch, AlertState.NEW)
     assert update(new.number, state="fixed").status_code == 409
     assert "Nothing to save" in update(known.number).json()["detail"]

@@ -79,7 +79,7 @@ def test_pages_cost_the_same_with_more_commits(
         words(client, "/tracking/head/")
 
 
-def test_an_alert_says_which_commit_how_much_and_how_sure(client: Client, alert: Alert) -> None:
+def test_an_alert_has_commit_size_and_probability(client: Client, alert: Alert) -> None:
     page = words(client, f"/alerts/{alert.number}/")
     assert "net: number 8" in page
     assert "probability 1.00" in page
@@ -88,7 +88,7 @@ def test_an_alert_says_which_commit_how_much_and_how_sure(client: Client, alert:
     assert f"/runs/{alert.checks.earliest('pk').run_id}/compare/before-direct..direct/" in page
 
 
-def test_an_alert_that_is_not_concluded_says_where_the_change_may_be(client: Client, alert: Alert) -> None:
+def test_an_open_alert_has_the_range_of_the_change(client: Client, alert: Alert) -> None:
     Alert.objects.update(conclusion="", culprit=None, probability=None)
     alert.checks.all().delete()
     assert "The change is in a commit after" in words(client, f"/alerts/{alert.number}/")
@@ -102,15 +102,15 @@ def test_the_old_address_of_the_form_redirects(client: Client) -> None:
 def test_users_set_the_outcome(author: Client, alert: Alert) -> None:
     place = f"/alerts/{alert.number}/update/"
     assert "not a bug" in words(author, place)
-    said = {"state": "acknowledged", "owner": "ada", "due": "2026-12-01", "text": "I am looking at it."}
-    assert author.post(place, said).status_code == 302
+    form = {"state": "acknowledged", "owner": "ada", "due": "2026-12-01", "text": "I am looking at it."}
+    assert author.post(place, form).status_code == 302
     page = words(author, f"/alerts/{alert.number}/")
     for shown in ("acknowledged", "ada, due 2026-12-01", "I am looking at it.", "Looked after by ada, due 2026-12-01."):
         assert shown in page
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("form", "problem"),
     [
         ({"owner": ""}, "Nothing to save"),
         ({"owner": "nobody-here"}, "no account “nobody-here”"),
@@ -119,9 +119,9 @@ def test_users_set_the_outcome(author: Client, alert: Alert) -> None:
         ({"state": "refuted"}, "only a run can set"),
     ],
 )
-def test_what_cannot_be_said_changes_nothing(author: Client, alert: Alert, said: dict[str, str], problem: str) -> None:
+def test_an_invalid_update_changes_nothing(author: Client, alert: Alert, form: dict[str, str], problem: str) -> None:
     steps = alert.steps.count()
-    answer = author.post(f"/alerts/{alert.number}/update/", said)
+    answer = author.post(f"/alerts/{alert.number}/update/", form)
     assert answer.status_code == 409
     assert problem in answer.content.decode()
     assert alert.steps.count() == steps
@@ -154,7 +154,7 @@ def test_what_is_not_there_is_reported(client: Client, db: None) -> None:
         ("name: [", "is not YAML"),
     ],
 )
-def test_a_plan_that_says_nothing_about_commits_is_refused(laboratory: Laboratory, plan: str, problem: str) -> None:
+def test_a_plan_without_commits_is_refused(laboratory: Laboratory, plan: str, problem: str) -> None:
     with pytest.raises(PROBLEMS, match=re.escape(problem)):
         track(on_server(), BranchRequest(name="head", plan=plan, testbed="demo"))
     assert TrackedBranch.objects.count() == 0

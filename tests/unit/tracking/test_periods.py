@@ -144,7 +144,7 @@ def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: Tracke
 
 
 @pytest.mark.parametrize(
-    ("asked", "problem"),
+    ("query", "problem"),
     [
         ("from=99", "no commit “99”"),
         ("from=abc", "6 letters of its hash"),
@@ -154,8 +154,8 @@ def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: Tracke
         ("from=%01", "no commit"),
     ],
 )
-def test_what_is_no_period_is_explained(client: Client, branch: TrackedBranch, asked: str, problem: str) -> None:
-    assert problem in words(client, f"/tracking/head/period/?{asked}", 400)
+def test_what_is_no_period_is_explained(client: Client, branch: TrackedBranch, query: str, problem: str) -> None:
+    assert problem in words(client, f"/tracking/head/period/?{query}", 400)
 
 
 def test_a_branch_with_one_commit_has_nothing_to_sum_up(client: Client, laboratory: Laboratory) -> None:

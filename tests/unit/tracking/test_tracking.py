@@ -42,7 +42,7 @@ def test_a_commit_that_leaves_the_stack_as_it_is_is_not_measured(laboratory: Lab
     assert list(branch.commits.values_list("sha", "position")) == [(first, 1), (last, 3)]
 
 
-def test_a_change_is_confirmed_told_and_blamed_on_its_commit(laboratory: Laboratory, settings: Settings) -> None:
+def test_a_change_is_confirmed_reported_and_blamed_on_its_commit(laboratory: Laboratory, settings: Settings) -> None:
     settings.MAIL_ADDRESS = "perf@lab.example"
     shas = history(laboratory, [1.0] * 8 + [0.93] * 8)
     branch = tracked(shas[0], mail_to="ada@example.org", hook="https://chat.example.org/hook")
@@ -60,9 +60,9 @@ def test_a_change_is_confirmed_told_and_blamed_on_its_commit(laboratory: Laborat
         assert movement.high is not None
         assert movement.low < -7 < movement.high
     posted = [letter.content["data"] for letter in Letter.objects.filter(channel="hook:http")]
-    assert [told["commit"] for told in posted] == [None, shas[8]]
+    assert [one["commit"] for one in posted] == [None, shas[8]]
     assert posted[1]["occasion"] == "ended"
-    assert {told["test"] for told in posted[1]["movements"]} == {STREAM, ROUND_TRIPS}
+    assert {one["test"] for one in posted[1]["movements"]} == {STREAM, ROUND_TRIPS}
     subjects = [letter.content["subject"] for letter in Letter.objects.filter(channel="mail:smtp")]
     assert len(subjects) == 2
     assert all("net: number 8" in subject or "after" in subject for subject in subjects)
@@ -111,7 +111,7 @@ def test_what_is_not_seen_again_is_reported_to_nobody(laboratory: Laboratory, se
     assert Letter.objects.count() == 0
 
 
-def test_a_commit_that_does_not_build_is_skipped_and_said(laboratory: Laboratory) -> None:
+def test_a_commit_that_does_not_build_is_skipped_and_reported(laboratory: Laboratory) -> None:
     shas = history(laboratory, [1.0] * 12 + [0.9] * 12)
     laboratory.broken = {shas[11], shas[12]}
     branch = tracked(shas[0])
@@ -130,7 +130,7 @@ def test_changes_at_two_places_are_two_alerts(laboratory: Laboratory) -> None:
     assert branch.alerts.count() == 2
 
 
-def test_a_commit_is_told_what_came_with_it_where_two_moved_in_a_range(laboratory: Laboratory) -> None:
+def test_a_report_names_the_other_commits_where_two_moved_in_a_range(laboratory: Laboratory) -> None:
     shas = history(laboratory, [1.0] * 46 + [0.985] + [0.93] * 33)
     branch = tracked(shas[0], rhythm="every", every=20)
     laboratory.rest()
@@ -155,7 +155,7 @@ def test_analyses_are_versions_that_stay(laboratory: Laboratory) -> None:
     assert shifts
 
 
-def test_a_rewritten_branch_says_so_and_keeps_its_results(laboratory: Laboratory) -> None:
+def test_a_rewritten_branch_is_labelled_and_keeps_its_results(laboratory: Laboratory) -> None:
     shas = history(laboratory, [1.0] * 3)
     branch = tracked(shas[0])
     laboratory.rest()
@@ -172,7 +172,7 @@ def test_a_rewritten_branch_says_so_and_keeps_its_results(laboratory: Laboratory
     assert "rewritten" in branch.problem
 
 
-def test_who_waits_for_a_bisection_is_told_that_the_branch_was_rewritten(
+def test_a_bisection_in_progress_reports_that_the_branch_was_rewritten(
     laboratory: Laboratory, settings: Settings
 ) -> None:
     settings.MAIL_ADDRESS = "perf@example.org"
