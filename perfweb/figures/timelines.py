@@ -298,7 +298,7 @@ def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
 def timeline_figure(timeline: Timeline) -> Figure:
     """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
     scale = timeline.scale
-    dated = {"title": {"text": "time of the commit, or of its first run if that is unknown"}, "type": "date"}
+    dated = {"title": {"text": "time of the commit, or of its first run"}, "type": "date"}
     pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))

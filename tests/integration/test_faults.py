@@ -391,6 +391,6 @@ def small_disk(directory: Path, inside: int | None = None) -> Iterator[list[str]
 
 
 def fill(directory: Path, *there: str) -> None:
-    """Fill it to the last page; dd then ends with an expected error."""
+    """Fill the disk to the last page; dd then ends with the expected error."""
     argv = [*there, "dd", "if=/dev/zero", f"of={directory}/filler", "bs=4k", "status=none"]
     subprocess.run(argv, check=False, stderr=subprocess.DEVNULL)
