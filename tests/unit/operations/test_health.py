@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from perfweb.operations.health import BEAT, MESSAGES, OK, beat_state, beaten, parts
+from perfweb.operations.health import _KEPT, BEAT, FAULTS, MESSAGES, OK, beat_state, beaten, parts
 from perfweb.outbox.services import post
 from perfweb.redisclient import client as redis_client
 from perfweb.runs.models import RunState
@@ -79,6 +79,16 @@ def test_the_page_marks_the_parts_that_do_not_work(client: Client) -> None:
     assert "Some parts do not work." in html
     rows = dict(re.findall(r'<th scope="row">(.*?)</th><td class="wrap">(.*?)</td>', html))
     assert (rows["database"], rows["redis"]) == (OK, "<strong>⚠ does not answer</strong>")
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"), [(OK, "All parts work."), ("a: b (c)", "All parts work, but some items fail.")]
+)
+def test_the_page_states_that_items_fail_while_all_parts_work(client: Client, faults: str, words: str) -> None:
+    cache.set(_KEPT, {"database": OK, FAULTS: faults}, 60)
+    answer = client.get("/health/", headers={"Accept": BROWSER})
+    assert answer.status_code == 200
+    assert words in answer.content.decode()
 
 
 def test_beat_is_not_accused_of_what_the_messenger_has_missed() -> None:
