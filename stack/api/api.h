@@ -242,7 +242,7 @@ bool	 file_number(struct file *, unsigned long cmd, int *value);
  * fd_reserve() returns a number for fd_install() or fd_unreserve(), or -1 and
  * errno.  fd_adopt() installs a file at a number that the kernel has returned.
  * They consume the caller's hold.  cloexec is the value for F_GETFD; sockets
- * never survive exec.
+ * survive exec only as inherit.c arranges it.
  */
 int	 fd_reserve(void);
 void	 fd_unreserve(int fd);
@@ -298,6 +298,14 @@ enum api_state api_state(void);
  * Like stack_boot_config(); from then on the stack serves the program's calls.
  */
 int	 api_boot(int (*configure)(const char *), const char *arg);
+/*
+ * Sockets that a program keeps when it executes another one (inherit.c).
+ * inherit_prepare() returns an allocated variable of the environment, and
+ * inherit_undo() follows if exec() fails; NULL: nothing is inherited.
+ */
+char	*inherit_prepare(void);
+void	 inherit_undo(void);
+void	 inherit_boot(const char *value);	/* in the program */
 /* exec(): before the environment is cleared; whether a socket was made. */
 void	 exec_init(void);
 extern atomic_u32 api_sockets_made;

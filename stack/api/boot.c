@@ -69,6 +69,7 @@ clear_environment(void)
 	const char *preload = getenv("LD_PRELOAD");
 	char *copy, *rest, *name, *kept;
 
+	unsetenv("STACK_CLIENT");
 	unsetenv("STACK_CONF");
 	unsetenv("STACK_STRICT");
 	if (preload == NULL)
@@ -175,14 +176,34 @@ api_boot(int (*configure)(const char *), const char *arg)
 	return (0);
 }
 
+/* A program that a client has executed. */
+static void
+boot_client(const char *value)
+{
+	sysctl_register(api_oids, nitems(api_oids));
+	fd_lock_init();
+	if (stack_boot_client() != 0)
+		panic("libstack: no memory for a client of the stack");
+	file_init();
+	fd_lock_start();
+	inherit_boot(value);
+	clear_environment();
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	api_become_client();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		stdio_follow(fd);
+}
+
 __attribute__((constructor)) static void
 boot(void)
 {
-	const char *path = getenv("STACK_CONF");
+	const char *path = getenv("STACK_CONF"), *client = getenv("STACK_CLIENT");
 
 	(void)real_table();	/* while there is only one thread */
 	exec_init();
-	if (path != NULL && api_boot(loader_read, path) != 0)
+	if (client != NULL)
+		boot_client(client);
+	else if (path != NULL && api_boot(loader_read, path) != 0)
 		_exit(EX_CONFIG);
 }
 

@@ -5,7 +5,8 @@
  * closed then.  Thus env(1), nice(1) and sh -c 'exec ...' run their command on
  * the stack.
  *
- * A child that executes a program leaves the stack in the parent.  If the
+ * A child that executes a program leaves the stack in the parent.  The program
+ * uses it, too, if a socket survives exec() (inherit.c).  Otherwise, if the
  * parent has not made a socket, it probably started the program for its sake,
  * as timeout(1) does, so a line on standard error shows where its sockets are.
  * With --strict of bootstack the program does not run.
@@ -85,9 +86,9 @@ child_may_run(const char *program)
 	return (!strict);
 }
 
-/* The same process will run the program. */
+/* Whether a program can use the stack; if not, a line has the reason. */
 static bool
-successor_may_run(const char *program)
+reachable(const char *program)
 {
 	const char *refusal = NULL;
 	char path[PATH_MAX];
@@ -96,7 +97,7 @@ successor_may_run(const char *program)
 		refusal = reach_refusal(path);
 	if (refusal != NULL)
 		note(program, refusal);
-	return (refusal == NULL || !strict);
+	return (refusal == NULL);
 }
 
 static const char *
@@ -111,11 +112,11 @@ find_variable(char *const env[], const char *name)
 }
 
 /*
- * The environment with the variables of bootstack; libraries that the program
- * preloads come first.  Allocated, and freed by exec().
+ * The environment with the library and a variable for its boot; libraries that
+ * the program preloads come first.  Allocated, and freed by exec().
  */
 static char **
-stack_environment(char *const env[])
+stack_environment(char *const env[], char *variable)
 {
 	const char *others = find_variable(env, "LD_PRELOAD");
 	size_t n = 0, kept = 0;
@@ -133,64 +134,100 @@ stack_environment(char *const env[])
 	for (size_t i = 0; i < n; i++)
 		if (strncmp(env[i], "LD_PRELOAD=", 11) != 0)
 			all[kept++] = env[i];
-	all[kept++] = both;
-	all[kept++] = conf;
+	all[kept++] = variable;
+	if (both != NULL)
+		all[kept++] = both;
 	if (strict)
 		all[kept++] = (char *)(uintptr_t)"STACK_STRICT=1";
 	return (all);
 }
 
-/*
- * The environment to execute a program with, which may be *copy: allocated.
- * Ends a process that must not run the program.
- */
-static char *const *
-prepare(const char *program, char *const env[], char ***copy)
+/* What exec() needs: the environment, and what is freed or undone afterwards. */
+struct plan {
+	char *const	*env;
+	char		**copy;		/* allocated, or NULL */
+	char		*inherited;	/* inherit_prepare() */
+};
+
+static void
+forget_inherited(struct plan *p)
 {
-	*copy = NULL;
-	if (api_state() == API_PASSIVE || conf == NULL || env == NULL)
-		return (env);
-	if (api_state() == API_CLIENT || !api_own_process()) {
+	if (p->inherited != NULL)
+		inherit_undo();
+	free(p->inherited);
+	p->inherited = NULL;
+}
+
+/* Ends a process that must not run the program. */
+static struct plan
+prepare(const char *program, char *const env[])
+{
+	struct plan p = { .env = env };
+	const bool child = api_state() == API_CLIENT || !api_own_process();
+
+	if (api_state() == API_PASSIVE || env == NULL)
+		return (p);
+	if (child)
+		p.inherited = inherit_prepare();
+	if (child && p.inherited == NULL) {
 		if (!child_may_run(program))
 			_exit(EX_UNREACHED);
-		return (env);
+		return (p);
 	}
-	if (!successor_may_run(program))
-		_exit(EX_UNREACHED);
-	*copy = stack_environment(env);
-	return (*copy != NULL ? *copy : env);
+	if (!child && conf == NULL)
+		return (p);
+	if (!reachable(program)) {
+		if (strict)
+			_exit(EX_UNREACHED);
+		forget_inherited(&p);
+	}
+	if (!child || p.inherited != NULL)
+		p.copy = stack_environment(env, child ? p.inherited : conf);
+	if (p.copy != NULL)
+		p.env = p.copy;
+	return (p);
+}
+
+/* exec() has failed. */
+static int
+undo(struct plan *p)
+{
+	const int error = errno;
+
+	forget_inherited(p);
+	free(p->copy);
+	errno = error;
+	return (-1);
 }
 
 EXPORT int
 execve(const char *path, char *const argv[], char *const env[])
 {
-	char **copy;
-	int r = real.execve(path, argv, prepare(path, env, &copy));
+	struct plan p = prepare(path, env);
 
-	free(copy);
-	return (r);
+	(void)real.execve(path, argv, p.env);
+	return (undo(&p));
 }
 
 EXPORT int
 execvpe(const char *file, char *const argv[], char *const env[])
 {
-	char **copy;
-	int r = real.execvpe(file, argv, prepare(file, env, &copy));
+	struct plan p = prepare(file, env);
 
-	free(copy);
-	return (r);
+	(void)real.execvpe(file, argv, p.env);
+	return (undo(&p));
 }
 
 EXPORT int
 fexecve(int fd, char *const argv[], char *const env[])
 {
-	char path[32], **copy;
-	int r;
+	struct plan p;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = real.fexecve(fd, argv, prepare(path, env, &copy));
-	free(copy);
-	return (r);
+	p = prepare(path, env);
+	(void)real.fexecve(fd, argv, p.env);
+	return (undo(&p));
 }
 
 EXPORT int

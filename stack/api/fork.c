@@ -101,17 +101,6 @@ prepare_client(void)
 	kfree(forking.handles);
 }
 
-/* Table locked.  A pair of hidden descriptors; -1 if there are none left. */
-static void
-make_root(void)
-{
-	int pair[2] = { -1, -1 };
-
-	(void)real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
-	forking.theirs = fd_hidden_copy(pair[0]);
-	forking.ours = fd_hidden_copy(pair[1]);
-}
-
 void
 fork_prepare(void)
 {
@@ -125,7 +114,7 @@ fork_prepare(void)
 	fd_lockops->change();
 	forking.active = true;
 	forking.client = NULL;
-	make_root();
+	remote_root_pair(&forking.ours, &forking.theirs);
 	if (api_state() == API_UP)
 		prepare_server();
 	else
@@ -216,4 +205,14 @@ _Fork(void)
 	else
 		fork_parent();
 	return (pid);
+}
+
+/*
+ * A child with memory of its own: a descriptor table that it shared with the
+ * parent could not have the sockets that it moves before exec().
+ */
+EXPORT pid_t
+vfork(void)
+{
+	return (fork());
 }

@@ -28,6 +28,16 @@ remote_root(void)
 	return (root);
 }
 
+void
+remote_root_pair(int *ours, int *theirs)
+{
+	int pair[2] = { -1, -1 };
+
+	(void)real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	*ours = fd_hidden_copy(pair[0]);
+	*theirs = fd_hidden_copy(pair[1]);
+}
+
 static void
 forget_channel(void)
 {

@@ -118,8 +118,10 @@ ssize_t	 rights_receive(int fd, const struct iovec *, int n, int *fds,
 
 /* The client. */
 void	 remote_start(int root);	/* in a new client; -1: no server */
+/* Table locked: a root for a new client, hidden; -1: no descriptors left. */
+void	 remote_root_pair(int *ours, int *theirs);
 int	 remote_root(void);
-/* In a client before its fork(): false if there is no server. */
+/* In a client before its fork() or exec(): false if there is no server. */
 bool	 remote_fork(int root, const uint32_t *handles, unsigned n);
 
 /* Like the so*() functions of the same names; in a client. */

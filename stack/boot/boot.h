@@ -18,6 +18,11 @@ int	 stack_boot(const char *path);
  * returns 0 or an errno value.
  */
 int	 stack_boot_config(int (*configure)(const char *), const char *arg);
+/*
+ * For a process that makes its calls on another one's stack: locks, memory and
+ * threads, with the default values, but no network.  Prints nothing.
+ */
+int	 stack_boot_client(void);
 /* Stops the stack's threads.  A process boots once. */
 void	 stack_shutdown(void);
 

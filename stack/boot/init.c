@@ -160,6 +160,15 @@ stack_boot(const char *path)
 	return (stack_boot_config(path != NULL ? loader_read : NULL, path));
 }
 
+int
+stack_boot_client(void)
+{
+	for (size_t i = 0; i < nitems(subsystems); i++)
+		subsystems[i]();
+	booted = boot_mute = true;
+	return (machine_start());
+}
+
 void
 stack_shutdown(void)
 {

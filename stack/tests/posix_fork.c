@@ -415,8 +415,96 @@ TEST(a_child_moves_its_descriptor)
 	OK(close(s[0]));
 }
 
+#define	NO_DESCRIPTOR	"-1"
+
+/* Answers on its standard input, unless a descriptor is open that must not be. */
+static int
+executed(const char *closed)
+{
+	FAILS(fcntl(atoi(closed), F_GETFD), EBADF);
+	answer_one(STDIN_FILENO);
+	return (0);
+}
+
+static void
+become(int fd, const char *closed)
+{
+	OK(dup2(fd, STDIN_FILENO));
+	FAILS(execl("/nonexistent", "posix_fork", NULL), ENOENT);
+	OK(execl("/proc/self/exe", "posix_fork", "executed", closed, NULL));
+}
+
+static void
+become_program(int fd)
+{
+	become(fd, NO_DESCRIPTOR);
+}
+
+TEST(a_program_that_a_child_executes_has_its_sockets)
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	pid = child(become_program, s[1]);
+	OK(close(s[1]));
+	send_byte(s[0]);
+	expect_byte(s[0]);
+	ends_well(pid);
+	expect_end(s[0]);
+	OK(close(s[0]));
+}
+
+static void
+become_program_without(int fd)
+{
+	char number[12];
+
+	OK(fcntl(fd, F_SETFD, FD_CLOEXEC));
+	snprintf(number, sizeof(number), "%d", fd);
+	become(fd, number);
+}
+
+TEST(an_executed_program_has_no_socket_with_cloexec)
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	pid = child(become_program_without, s[1]);
+	OK(close(s[1]));
+	send_byte(s[0]);
+	expect_byte(s[0]);
+	ends_well(pid);
+	OK(close(s[0]));
+}
+
+TEST(a_vforked_child_passes_a_socket_to_its_program)
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	pid = vfork();
+	if (pid == 0) {
+		if (dup2(s[1], STDIN_FILENO) == STDIN_FILENO)
+			execl("/proc/self/exe", "posix_fork", "executed",
+			    NO_DESCRIPTOR, NULL);
+		_exit(1);
+	}
+	OK(close(s[1]));
+	CHECK(pid > 0);
+	send_byte(s[0]);
+	expect_byte(s[0]);
+	ends_well(pid);
+	expect_end(s[0]);
+	OK(close(s[0]));
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "executed") == 0)
+		return (executed(argv[2]));
 	return (posix_main(argc, argv));
 }

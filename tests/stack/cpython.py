@@ -34,7 +34,6 @@ SUITES = {
 
 INAPPLICABLE = {
     "ThreadedVSOCKSocketStreamTest": "AF_VSOCK is the kernel's: it hangs natively, too, where the kernel has no peer",
-    "CGIHTTPServerTestCase": "the script's standard output is a socket that a child passes over exec()",
 }
 """Patterns of the tests that do not apply, with the reason. docs/reference/stack-api.md has the limits of the stack."""
 

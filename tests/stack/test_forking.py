@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.test_programs import STACK
+from tests.stack.test_programs import STACK, finish
 from tests.stack.test_runtimes import gunicorn
 from tests.stack.test_servers import NETWORKS, nginx, page
 from tests.stack.topology import PATIENCE, PYTHON, UID, Topology, impair, run
@@ -32,6 +32,17 @@ class Server(socketserver.ForkingTCPServer):
     allow_reuse_address = True
 
 Server(("0.0.0.0", 7777), Echo).serve_forever()
+"""
+INETD = """
+import socket, subprocess
+
+listener = socket.create_server(("0.0.0.0", 7777))
+children = []
+for _ in range(8):
+    with listener.accept()[0] as connection:
+        children.append(subprocess.Popen(["sh", "-c", "cat"], stdin=connection, stdout=connection))
+for child in children:
+    assert child.wait() == 0
 """
 ECHO_CLIENT = """
 import os, socket, sys, threading
@@ -153,6 +164,13 @@ def test_python_forks_for_each_connection(topology: Topology) -> None:
     topology.boot({}, [PYTHON, "-c", FORKING_SERVER])
     topology.await_port(7777)
     assert topology.on("left", PYTHON, "-c", ECHO_CLIENT, STACK).split() == ["8"]
+
+
+def test_programs_serve_connections_as_standard_input_and_output(topology: Topology) -> None:
+    server = topology.boot({}, [PYTHON, "-c", INETD])
+    topology.await_port(7777)
+    assert topology.on("left", PYTHON, "-c", ECHO_CLIENT, STACK).split() == ["8"]
+    finish(topology, server, "boot.log")
 
 
 def test_a_daemon_outlives_the_process_that_has_the_stack(topology: Topology) -> None:

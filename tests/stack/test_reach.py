@@ -24,6 +24,16 @@ libc = ctypes.CDLL(None, use_errno=True)
 result = libc.syscall(425, 8, ctypes.create_string_buffer(120))
 print(result, errno.errorcode[ctypes.get_errno()])
 """
+# A child executes a program with a socket; its status is printed.
+PASS = """
+import os, socket, sys
+sock = socket.socket()
+sock.set_inheritable(True)
+child = os.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 RETURNS_0 = "int main(void) { return 0; }"
 # The note of the Go linker.
 GO = r"""
@@ -102,6 +112,16 @@ def test_children_of_a_program_with_sockets_are_its_own_affair(installed: Instal
     program = "import socket, subprocess\nsocket.socket()\nsubprocess.run(['true'], check=True)\n"
     done = bootstack(installed, tmp_path, PYTHON, "-c", program, strict=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("strict", "status"), [(False, 0), (True, 2)], ids=["", "strict"])
+def test_a_socket_that_a_static_program_gets_is_reported(
+    installed: Installed, tmp_path: Path, strict: bool, status: int
+) -> None:
+    program = compiled(tmp_path, RETURNS_0, "-static")
+    done = bootstack(installed, tmp_path, PYTHON, "-c", PASS, program, strict=strict)
+    assert (done.returncode, done.stdout) == (0, f"{status}\n"), done.stderr
+    assert done.stderr.count(f"{program} is statically linked: its sockets {'would be' if strict else 'are'}") == 1
 
 
 @pytest.mark.parametrize(
