@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads one mail with a patch: author, subject, message and diff are those of git-mailinfo(1), byte for byte.
 
-Exceptions: parts of HTML and detached signatures are left out. The dashes of clear-signed text are removed (RFC 9580,
-section 7). A base64 text of which all lines end with CR LF has LF instead. Characters that are not printable become
-spaces in authors and subjects, which end after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed
-as git guesses a missing one, where git refuses the mail.
+Exceptions: parts of HTML and detached signatures are left out; a mail that has only HTML gives the words between its
+tags, and never a patch. The dashes of clear-signed text are removed (RFC 9580, section 7). A base64 text of which all
+lines end with CR LF has LF instead. Characters that are not printable become spaces in authors and subjects, which end
+after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed as git guesses a missing one, where git
+refuses the mail.
 """
 
 import binascii
 import codecs
+import html
 import quopri
 import re
 from collections import Counter
@@ -30,8 +32,9 @@ from perfweb.inputlimits import (
 LONGEST_TITLE = 200
 LONGEST_NAME = 60
 CRLF = b"\r\n"
+_HTML = "text/html"
 _NO_TEXT = {
-    "text/html", "application/pgp-signature", "application/pgp-keys", "application/pkcs7-signature",
+    _HTML, "application/pgp-signature", "application/pgp-keys", "application/pkcs7-signature",
     "application/x-pkcs7-signature",
 }  # fmt: skip
 """Parts beside the text of a mail: what a program shows instead, and signatures (RFC 3156, RFC 8551)."""
@@ -67,6 +70,8 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _IN_BODY_HEADER = re.compile(r"(From|Subject|Date):([^\n]*(?:\n[ \t][^\n]*)*)\n?", re.IGNORECASE)
 _IN_BODY_SUBJECT = re.compile(r"\[PATCH\]\s([^\n]*)\n?")
 _IN_BODY_ENVELOPE = re.compile(r">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n")
+_HTML_LINE = re.compile(r"<(?:br|/?(?:p|div|li|tr|pre|blockquote|h[1-6]))\b[^<>]*>", re.IGNORECASE)
+_HTML_TAG = re.compile(r"<[^<>]*>")
 _SIGNED_TEXT = b"-----BEGIN PGP SIGNED MESSAGE-----\n"
 _SIGNATURE = b"-----BEGIN PGP SIGNATURE-----\n"
 
@@ -100,13 +105,14 @@ class Subject:
 @dataclass(frozen=True)
 class Mail:
     """A message with its patch. `body` is all its text: transfer encodings undone, and what precedes the diff in UTF-8.
-    `flowed` is set if its mail program may have broken or joined lines (RFC 3676).
+    `flowed` is set if its mail program may have broken or joined lines (RFC 3676), `only_html` if its text is HTML.
     """
 
     subject: Subject
     patch: Patch
     body: bytes
     flowed: bool = False
+    only_html: bool = False
 
 
 class _Limits(Compat32):
@@ -150,6 +156,13 @@ def read_mail(raw: bytes) -> Mail:
 
 
 def _read_mail(message: Message) -> Mail:
+    if words := _words_of_html(message):
+        return Mail(
+            read_subject(message),
+            Patch(read_subject(message).text or "(no subject)", author(header(message, "From")), words, b""),
+            words.encode("utf-8", "replace"),
+            only_html=True,
+        )
     words, rest, flowed = "", b"", False
     behind = b"\n" if message.is_multipart() else b""  # git keeps the line end that belongs to the boundary
     for part in _text_parts(message):
@@ -322,6 +335,16 @@ def _text_parts(message: Message) -> Iterator[Message]:
     for part in message.walk():
         if not part.is_multipart() and part.get_content_type() not in _NO_TEXT:
             yield part
+
+
+def _words_of_html(message: Message) -> str:
+    """The words of a mail that has no other text than HTML, without tags, in the lines that a reader sees."""
+    if next(_text_parts(message), None) is not None:
+        return ""
+    parts = [part for part in message.walk() if part.get_content_type() == _HTML]
+    text = "".join(_text(_content(part), str(part.get_content_charset(""))) for part in parts)
+    words = _HTML_TAG.sub("", _HTML_LINE.sub("\n", text.replace("\n", " ")))
+    return "\n".join(line.strip() for line in html.unescape(words).splitlines())
 
 
 def _content(part: Message) -> bytes:

@@ -17,6 +17,7 @@ from perfweb.builds.mails import (
     Mail,
     PatchError,
     Subject,
+    diff_of,
     header,
     is_whole,
     parse_mail,
@@ -230,6 +231,11 @@ def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
 
 def _why_not(mail: Mail | None, subject: Subject) -> str:
     """Return the error of parsing a patch; empty without one."""
+    if mail is not None and mail.only_html and diff_of(mail.body):
+        return (
+            "Your mail has its text as HTML only, which changes the lines of a patch. Send it as plain text with "
+            "git send-email."
+        )
     if mail is None or not mail.patch.diff:
         return ""
     if mail.flowed and not is_whole(mail.patch.diff):

@@ -73,6 +73,7 @@ _IN_MAIL = {
     **within(f"{MAIL}References: ", f"\n\n{DIFF}", "run of '<", "numbered '<"),
     **within(f"{MAIL}Content-Type: text/plain; ", f"\n\n{DIFF}", *_SHAPES),
     **within(f"{MAIL}Content-Type: multipart/mixed; boundary=x\n\n--x\n", "\n--x--\n", *_SHAPES),
+    **within(f"{MAIL}Content-Type: text/html\n\n", f"\n\n{DIFF}", "run of '<p", "run of '&#9", *_SHAPES),
     **within(f"{MAIL}Content-Transfer-Encoding: base64\n\n", "", *_SHAPES),
     **within(f"{MAIL}Content-Transfer-Encoding: quoted-printable\n\n", "", *_SHAPES),
     **within(f"{MAIL}Content-Transfer-Encoding: x-uuencode\n\nbegin 644 a\n", "\nend\n", *_SHAPES),

@@ -262,6 +262,33 @@ def test_every_request_gets_an_answer(words: str, sentence: str) -> None:
     assert sentence in str(sent.outbox[-1].body)
 
 
+HTML = """<html><head><title>x</title></head><body>
+<div>Hello &amp; thanks,</div><div>{}<br></div>
+<p>-- <br>Ada</p></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("perf: help", "Put one line"),
+        ("perf:&nbsp;<b>help</b>", "Put one line"),
+        ("perf: tcp", "None of these mails has a diff"),
+        ("perf: tcp</div><pre>diff --git a/stack/a.c b/stack/a.c</pre><div>", "git send-email"),
+    ],
+)
+@pytest.mark.parametrize("signed", [False, True])
+def test_request_in_html_alone_gets_an_answer(words: str, sentence: str, signed: bool) -> None:
+    head = f"From: Ada <{SENDER}>\nSubject: [PATCH] x\nMessage-ID: <h2@example.org>\nMIME-Version: 1.0\n"
+    part = f"Content-Type: text/html; charset=utf-8\n\n{HTML.format(words)}\n"
+    if signed:
+        signature = "--x\nContent-Type: application/pgp-signature\n\nx\n--x--\n"
+        part = f"Content-Type: multipart/signed; boundary=x\n\n--x\n{part}{signature}"
+    receive(f"{head}{part}".encode())
+    assert work() == 1
+    assert sentence in str(sent.outbox[-1].body)
+    assert not Submission.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence", "state"),
     [
