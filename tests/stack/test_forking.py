@@ -194,10 +194,20 @@ def cluster(topology: Topology) -> Path:
     return data
 
 
+def await_postgresql(topology: Topology) -> None:
+    """Wait until the server, which listens before it has started, accepts connections."""
+    until = time.monotonic() + PATIENCE
+    words = [str(POSTGRES / "pg_isready"), "-h", STACK, "-p", str(PORT)]
+    while "accepting connections" not in (output := topology.on("left", *words, check=False)):
+        assert time.monotonic() < until, output
+        time.sleep(0.05)
+
+
 @NETWORKS
 def test_postgresql_serves_ten_clients(topology: Topology, cluster: Path, harms: tuple[str, ...]) -> None:
     server = topology.boot(impair(*harms), [str(POSTGRES / "postgres"), "-D", str(cluster)])
     topology.await_port(PORT)
+    await_postgresql(topology)
     where = ["-h", STACK, "-p", str(PORT), "-U", "postgres"]
     topology.on("left", str(POSTGRES / "pgbench"), *where, "-i", "-s", "1", "-q", "postgres")
     output = topology.on("left", str(POSTGRES / "pgbench"), *where, "-c", "10", "-t", "20", "postgres")
