@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints how long each parser that runs in the web server holds the interpreter, at the limit of its input.
 
-    python -m tests.untrusted.steps [--count] [PART-OF-A-NAME…]
+    PYTHONPATH=perfweb/client python -m tests.untrusted.steps [--count] [PART-OF-A-NAME…]
 
 CPython lets another thread run between two lines, every 5 ms (sys.getswitchinterval()), but not while one of them calls
 C.  So the longest line is what a request can hold up other requests by at most; it is measured in CPU time of the
