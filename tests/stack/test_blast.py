@@ -128,7 +128,7 @@ def test_round_trips_are_timed_at_shares_of_what_is_not_lost(topology: Topology)
     loads = _loads(output := topology.on("left", *blast))
     assert [load["load"] for load in loads] == [25, 50, 75, 90], output
     rates = [load["rate"] for load in loads]
-    assert rates == sorted(rates)
+    assert 0 < rates[0] < max(rates)  # a machine whose CPUs are taken away may not reach each higher one
     for load in loads:
         assert 0 < load["back"] <= load["sent"]
         assert 0 < load["p50"] <= load["p90"] <= load["p99"] <= load["max"] <= 1e6
