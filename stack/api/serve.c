@@ -6,90 +6,10 @@
 #include <linux/filter.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/server.h"
 #include "api/epoll.h"
-
-struct channel *
-channel_new(struct client *cl, const int fds[ROOT_FDS])
-{
-	struct channel *ch = kmalloc(sizeof(*ch));
-	void *p = mmap(NULL, sizeof(*ch->ch_call), PROT_READ | PROT_WRITE,
-	    MAP_SHARED, fds[1], 0);
-
-	fd_hidden_close(fds[1]);
-	if (p == MAP_FAILED || fds[2] == -1) {
-		fd_hidden_close(fds[0]);
-		fd_hidden_close(fds[2]);
-		kfree(ch);
-		return (NULL);
-	}
-	ch->ch_client = cl;
-	ch->ch_call = p;
-	ch->ch_fd = fds[0];
-	(void)waiter_init(&ch->ch_waiter, false);
-	ch->ch_waiter.wt_eventfd = fds[2];
-	return (ch);
-}
-
-void
-channel_free(struct channel *ch)
-{
-	fd_hidden_close(ch->ch_fd);
-	fd_hidden_close(ch->ch_waiter.wt_eventfd);
-	mtx_destroy(&ch->ch_waiter.wt_lock);
-	munmap(ch->ch_call, sizeof(*ch->ch_call));
-	kfree(ch);
-}
-
-static void
-channel_disarm(struct channel *ch)
-{
-	if (ch->ch_npoll > 0) {
-		pollents_unwatch(ch->ch_ents, ch->ch_npoll);
-		for (unsigned i = 0; i < ch->ch_npoll; i++)
-			frele(ch->ch_ents[i].pe_file);
-		kfree(ch->ch_ents);
-		kfree(ch->ch_poll);
-	}
-	ch->ch_npoll = 0;
-	waiter_reset(&ch->ch_waiter);
-}
-
-/* Makes room for n sockets, which the caller stores. */
-static void
-channel_room(struct channel *ch, unsigned n)
-{
-	KASSERT(ch->ch_npoll == 0, ("channel_room: %u armed", ch->ch_npoll));
-	ch->ch_ents = kmalloc(n * sizeof(*ch->ch_ents));
-	ch->ch_poll = kmalloc(n * sizeof(*ch->ch_poll));
-}
-
-/* Appends a socket; consumes the caller's reference. */
-static void
-channel_append(struct channel *ch, struct file *f, int events)
-{
-	const unsigned i = ch->ch_npoll++;
-
-	ch->ch_poll[i].events = (short)events;
-	ch->ch_poll[i].revents = 0;
-	pollent_init(&ch->ch_ents[i], f, &ch->ch_poll[i], &ch->ch_waiter);
-}
-
-/* The answer is: repeat the request when one of events may have come. */
-static void
-call_again(struct channel *ch, struct file *f, int events)
-{
-	atomic_fetchadd_u32(&f->f_refs, 1);
-	channel_room(ch, 1);
-	channel_append(ch, f, events);
-	if (pollents_watch(ch->ch_ents, 1) > 0)
-		waiter_wake(&ch->ch_waiter);
-	ch->ch_call->rc_again = 1;
-	ch->ch_call->rc_timeout = sotimeout(f->f_so, (events & POLLIN) != 0);
-}
 
 static bool
 may_wait(struct file *f, int flags)
@@ -174,7 +94,7 @@ serve_accept(struct channel *ch, struct file *f, struct remote_call *c)
 		answer_file(ch, 0, new);
 	if (error != EWOULDBLOCK || !may_wait(f, 0))
 		return (error);
-	call_again(ch, f, POLLIN);
+	channel_again(ch, f, POLLIN);
 	return (0);
 }
 
@@ -200,7 +120,7 @@ serve_connected(struct channel *ch, struct file *f, struct remote_call *c)
 	error = soconnected(f->f_so);
 	if (error != EINPROGRESS)
 		return (error);
-	call_again(ch, f, POLLOUT);
+	channel_again(ch, f, POLLOUT);
 	return (0);
 }
 
@@ -293,7 +213,7 @@ serve_send(struct channel *ch, struct file *f, struct remote_call *c)
 		error = 0;
 	if (may_wait(f, flags) && (error == EWOULDBLOCK ||
 	    (error == 0 && done < iov.iov_len))) {
-		call_again(ch, f, POLLOUT);
+		channel_again(ch, f, POLLOUT);
 		error = 0;
 	}
 	return (error);
@@ -308,7 +228,7 @@ receive_later(struct channel *ch, struct file *f)
 {
 	if (f->f_so->so_proto->pr_stream ||
 	    (sopoll(f->f_so, POLLRDHUP) & POLLRDHUP) == 0)
-		call_again(ch, f, POLLIN | POLLRDHUP);
+		channel_again(ch, f, POLLIN | POLLRDHUP);
 	return (0);
 }
 

@@ -52,6 +52,14 @@ struct channel {
 /* NULL: the descriptors are unusable; they are consumed. */
 struct channel *channel_new(struct client *, const int fds[ROOT_FDS]);
 void	 channel_serve(void *ch);	/* its thread */
+/* No socket wakes the client any more. */
+void	 channel_disarm(struct channel *);
+/* Makes room for n sockets. */
+void	 channel_room(struct channel *, unsigned n);
+/* Adds a socket; consumes the caller's reference. */
+void	 channel_append(struct channel *, struct file *, int events);
+/* The answer is: repeat the request when one of events may have come. */
+void	 channel_again(struct channel *, struct file *, int events);
 void	 channel_ended(struct channel *); /* at its thread's end */
 void	 channel_free(struct channel *);
 

@@ -17,8 +17,7 @@
 
 #include "api/server.h"
 #include "api/ticket.h"
-
-#define	RIGHTS_MAX	253		/* descriptors in a message, unix(7) */
+#include "kern/file.h"
 
 /* An abstract name, unix(7). */
 static socklen_t
@@ -67,22 +66,19 @@ ticket_number(int fd)
 static int
 ticket_make(struct file *f, int *ticket)
 {
-	int pair[2] = { -1, -1 }, error = 0;
+	int root, error;
 
 	fd_lockops->change();
-	if (real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    pair) != 0)
-		error = errno;
-	pair[0] = fd_hidden_copy(pair[0]);
-	*ticket = fd_hidden_copy(pair[1]);
+	remote_root_pair(&root, ticket);
 	fd_lockops->changed();
-	if (error != 0)
-		return (error);
-	if (api_state() == API_UP)
-		error = server_ticket(pair[0], f);
+	if (root == -1 || *ticket == -1) {
+		fd_hidden_close(root);
+		error = EMFILE;
+	} else if (api_state() == API_UP)
+		error = server_ticket(root, f);
 	else {
-		error = remote_ticket(f, pair[0]);
-		fd_hidden_close(pair[0]);
+		error = remote_ticket(f, root);
+		fd_hidden_close(root);
 	}
 	if (error != 0)
 		fd_hidden_close(*ticket);

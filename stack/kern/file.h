@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#define	RIGHTS_MAX	253	/* descriptors in a message, unix(7) */
+
 struct socket;
 
 struct fileops {

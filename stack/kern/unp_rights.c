@@ -25,7 +25,6 @@
 
 /* user and group of a message without credentials (proc_sys_kernel(5)) */
 #define	UNP_OVERFLOWID	65534
-#define	RIGHTS_MAX	253	/* in a message, as on Linux */
 #define	RIGHTS_INFLIGHT	65536	/* in all messages together */
 
 struct unp_rights {

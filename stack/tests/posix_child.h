@@ -65,4 +65,22 @@ expect_byte(int fd)
 	CHECK_EQ(c, 'x');
 }
 
+static inline void
+answer_one(int fd)
+{
+	expect_byte(fd);
+	send_byte(fd);
+}
+
+/* A child answers on the connection, and ends, which closes it. */
+static inline void
+expect_answer(int fd, pid_t pid)
+{
+	send_byte(fd);
+	expect_byte(fd);
+	ends_well(pid);
+	expect_end(fd);
+	OK(close(fd));
+}
+
 #endif /* TESTS_POSIX_CHILD_H */

@@ -11,13 +11,6 @@
 #define	WORKERS		2
 #define	CONNECTIONS	20
 
-static void
-answer_one(int fd)
-{
-	expect_byte(fd);
-	send_byte(fd);
-}
-
 TEST(a_child_answers_on_the_parents_connection)
 {
 	int s[2];
@@ -26,11 +19,7 @@ TEST(a_child_answers_on_the_parents_connection)
 	tcp_pair(s);
 	pid = child(answer_one, s[1]);
 	OK(close(s[1]));
-	send_byte(s[0]);
-	expect_byte(s[0]);
-	ends_well(pid);
-	expect_end(s[0]);
-	OK(close(s[0]));
+	expect_answer(s[0], pid);
 }
 
 static void
@@ -408,11 +397,7 @@ TEST(a_child_moves_its_descriptor)
 	tcp_pair(s);
 	pid = child(use_a_copy, s[1]);
 	OK(close(s[1]));
-	send_byte(s[0]);
-	expect_byte(s[0]);
-	expect_end(s[0]);
-	ends_well(pid);
-	OK(close(s[0]));
+	expect_answer(s[0], pid);
 }
 
 #define	NO_DESCRIPTOR	"-1"
@@ -448,11 +433,7 @@ TEST(a_program_that_a_child_executes_has_its_sockets)
 	tcp_pair(s);
 	pid = child(become_program, s[1]);
 	OK(close(s[1]));
-	send_byte(s[0]);
-	expect_byte(s[0]);
-	ends_well(pid);
-	expect_end(s[0]);
-	OK(close(s[0]));
+	expect_answer(s[0], pid);
 }
 
 static void
@@ -473,10 +454,7 @@ TEST(an_executed_program_has_no_socket_with_cloexec)
 	tcp_pair(s);
 	pid = child(become_program_without, s[1]);
 	OK(close(s[1]));
-	send_byte(s[0]);
-	expect_byte(s[0]);
-	ends_well(pid);
-	OK(close(s[0]));
+	expect_answer(s[0], pid);
 }
 
 TEST(a_vforked_child_passes_a_socket_to_its_program)
@@ -494,11 +472,7 @@ TEST(a_vforked_child_passes_a_socket_to_its_program)
 	}
 	OK(close(s[1]));
 	CHECK(pid > 0);
-	send_byte(s[0]);
-	expect_byte(s[0]);
-	ends_well(pid);
-	expect_end(s[0]);
-	OK(close(s[0]));
+	expect_answer(s[0], pid);
 }
 
 int

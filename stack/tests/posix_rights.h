@@ -12,22 +12,30 @@ union control {
 	struct cmsghdr	 align;
 };
 
+/* Puts n descriptors into a message. */
+static inline void
+put_fds(struct msghdr *msg, union control *control, const int *fds, unsigned n)
+{
+	struct cmsghdr *cm;
+
+	msg->msg_control = control->buf;
+	msg->msg_controllen = CMSG_SPACE(n * sizeof(int));
+	cm = CMSG_FIRSTHDR(msg);
+	cm->cmsg_level = SOL_SOCKET;
+	cm->cmsg_type = SCM_RIGHTS;
+	cm->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
+}
+
 /* Sends one byte with n descriptors; returns sendmsg()'s result. */
 static inline ssize_t
 send_fds(int to, const int *fds, unsigned n, int flags)
 {
 	struct iovec iov = { "x", 1 };
 	union control control = { .buf = "" };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-		.msg_controllen = CMSG_SPACE(n * sizeof(int))
-	};
-	struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	cm->cmsg_level = SOL_SOCKET;
-	cm->cmsg_type = SCM_RIGHTS;
-	cm->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(cm), fds, n * sizeof(int));
+	put_fds(&msg, &control, fds, n);
 	return (sendmsg(to, &msg, flags | MSG_NOSIGNAL));
 }
 
