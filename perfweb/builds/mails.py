@@ -156,14 +156,8 @@ def read_mail(raw: bytes) -> Mail:
 
 
 def _read_mail(message: Message) -> Mail:
-    if words := _words_of_html(message):
-        return Mail(
-            read_subject(message),
-            Patch(read_subject(message).text or "(no subject)", author(header(message, "From")), words, b""),
-            words.encode("utf-8", "replace"),
-            only_html=True,
-        )
-    words, rest, flowed = "", b"", False
+    html_words = _words_of_html(message)
+    words, rest, flowed = html_words, b"", False
     behind = b"\n" if message.is_multipart() else b""  # git keeps the line end that belongs to the boundary
     for part in _text_parts(message):
         flowed |= _is_flowed(part)
@@ -183,7 +177,7 @@ def _read_mail(message: Message) -> Mail:
         message=text.strip("\n"),
         diff=diff,
     )
-    return Mail(subject, patch, words.encode("utf-8", "replace") + rest, flowed)
+    return Mail(subject, patch, words.encode("utf-8", "replace") + rest, flowed, only_html=bool(html_words))
 
 
 def diff_of(content: bytes) -> bytes:
