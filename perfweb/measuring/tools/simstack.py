@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from perfweb.jsontext import read_json
+from perfweb.jsontext import JsonError, read_json
 from perfweb.measuring.tools.base import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
@@ -50,6 +50,10 @@ def parse(output: str) -> list[Value]:
         # A cost of zero, such as lines on one CPU, is no sample, because nothing can be compared with zero. Nor is a
         # cost that an older simstack does not report.
         costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise ToolError(f"simstack printed no result: {error!r}"[:200]) from None
+    except JsonError as error:
+        raise ToolError(f"simstack printed no result, but a document that {error}"[:200]) from None
+    except LookupError as error:
+        raise ToolError(f"simstack printed no result: it lacks {error}"[:200]) from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ToolError(f"simstack printed no result: {error}"[:200]) from None
     return values + [Value(name, cost, f"{name}/{each}", "lower") for name, cost in costs.items()]

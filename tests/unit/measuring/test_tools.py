@@ -5,6 +5,7 @@ namespaces.
 
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -441,3 +442,20 @@ REPORTS = st.fixed_dictionaries({"intervals": st.lists(INTERVALS, max_size=3), "
 @given(JSON_VALUES | REPORTS)
 def test_any_json(document: object) -> None:
     only_values_or_tool_errors(BY_NAME["iperf3.1"], json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("[" * 200_000, "simstack printed no result, but a document that is nested more than 32 deep"),
+        ("", "simstack printed no result, but a document that is not JSON"),
+        ("{}", "simstack printed no result: it lacks 'runs'"),
+        ('{"runs": 1}', "simstack printed no result: cannot unpack"),
+        ('{"runs": [{}, {}]}', "simstack printed no result: too many values"),
+        ("[]", "simstack printed no result: list indices must be"),
+    ],
+)
+def test_simstack_without_a_result_is_described_in_words(output: str, message: str) -> None:
+    with pytest.raises(ToolError, match=re.escape(message)) as raised:
+        simstack.parse(output)
+    assert "Error" not in str(raised.value)
