@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
-from perfweb.jsontext import check_depth, mark_repeated, refuse_constant
+from perfweb.jsontext import Repeated, check_depth, mark_repeated, refuse_constant
 from perfweb.measuring.tools import ToolError, Value, iperf3, positive
 
 _BLANKS = re.compile(r"\s*")
@@ -32,11 +31,11 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
 
 @dataclass
 class _Reader:
-    """Reads the files of an import; `seen` has the place of each report by its digest."""
+    """Reads the files of an import; `seen` has the place of each report by its content."""
 
     options: Options
     files: Files
-    seen: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
+    seen: dict[object, tuple[Path, int]] = field(default_factory=dict)
 
     def file(self, variant: str, boot: str, path: Path, text: str) -> Iterator[Record]:
         samples, problems = 0, len(self.files.report.problems)
@@ -44,12 +43,13 @@ class _Reader:
             try:
                 if isinstance(report, ToolError):
                     raise report
-                if self._again(path, line, written):
+                if self._again(path, line, report):
                     continue
+                values = _values(report)
                 samples += 1
                 sample_boot = f"{boot}.{samples}" if self.options.boot_per_sample else boot
                 yield Record(
-                    path, line, variant, sample_boot, _test(report, self.options), _values(report),
+                    path, line, variant, sample_boot, _test(report, self.options), values,
                     seconds=_seconds(report), tool="iperf3", output=f"{written}\n", started=_started(report),
                 )  # fmt: skip
             except ToolError as error:
@@ -57,20 +57,30 @@ class _Reader:
         if not samples and len(self.files.report.problems) == problems:
             self.files.report.add(path, 0, "is empty")
 
-    def _again(self, path: Path, line: int, written: str) -> bool:
+    def _again(self, path: Path, line: int, report: dict[str, Any]) -> bool:
         """Return whether a report repeats one before it in its file; it counts once.
 
-        A report has the time and a random cookie of its test, so no two tests have equal reports. Raises ToolError for
-        a copy in another file, which would count as another boot or variant.
+        A report has the time and a random cookie of its test, so no two tests have equal reports. Order, white space
+        and intervals do not matter: iperf3 prints the events of --json-stream-full-output and then the whole report.
+        Raises ToolError for a copy in another file, which would count as another boot or variant.
         """
-        digest = hashlib.sha256(" ".join(written.split()).encode()).digest()
-        if digest not in self.seen:
-            self.seen[digest] = path, line
+        key = _comparable({name: report.get(name) for name in ("start", "end", "error")})
+        if key not in self.seen:
+            self.seen[key] = path, line
             return False
-        where, before = self.seen[digest]
+        where, before = self.seen[key]
         if where != path:
             raise ToolError(f"is the same measurement as {where}, line {before}: remove one of them")
         return True
+
+
+def _comparable(value: object) -> object:
+    """Return a JSON value as one that is equal for equal values, whatever the order of names in objects."""
+    if isinstance(value, dict):
+        return frozenset((name, _comparable(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(_comparable, value))
+    return repr(value) if isinstance(value, Repeated) else value
 
 
 def _documents(text: str) -> Reports:
@@ -124,11 +134,11 @@ _UNFINISHED = ToolError("this stream of iperf3 has no end event: the test did no
 
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:
     """Return the received part; for UDP an older iperf3 reports the sent part and the number of lost packets."""
-    end = _part(report, "end")
-    total = _part(end, "sum")
-    iperf3.refuse_different(end, "sum")
+    end = iperf3.part(report, "end")
+    total = iperf3.part(end, "sum")
     if "sum_received" in end or report.get("error") or not total:
         return tuple(iperf3.values(report))
+    iperf3.check(report)
     sent = positive(total.get("bits_per_second"), "sum.bits_per_second")
     share = iperf3.delivered_share(total, "sum")
     received = positive(sent * share, "what was received")
@@ -139,8 +149,10 @@ def _test(report: dict[str, Any], options: Options) -> str:
     """Name the test as the catalogue does: iperf3.STREAMS, with the protocol if it is not TCP, and the direction if it
     is not from the client.
     """
-    start = _part(report, "start")
-    wanted = _part(start, "test_start")
+    start = iperf3.part(report, "start")
+    wanted = iperf3.part(start, "test_start")
+    if not wanted and not options.test:
+        raise ToolError("has no start.test_start, which names protocol and streams: name the test with --test")
     connected = start.get("connected")
     first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
     family = "ipv6" if ":" in str(first.get("remote_host", "")) else "ipv4"
@@ -152,19 +164,19 @@ def _test(report: dict[str, Any], options: Options) -> str:
 
 def _protocol(start: dict[str, Any]) -> str:
     """The part of a test's name for the protocol, empty for TCP."""
-    wanted = _part(start, "test_start")
-    protocol = str(wanted.get("protocol", "TCP")).lower()
-    if not re.fullmatch(r"[a-z0-9]{1,12}", protocol):
+    wanted = iperf3.part(start, "test_start")
+    protocol = wanted.get("protocol", "TCP")
+    if not isinstance(protocol, str) or not re.fullmatch(r"[A-Za-z0-9]{1,12}", protocol, re.ASCII):
         raise ToolError("start.test_start.protocol is no name of a protocol")
     if wanted.get("mptcp") or start.get("mptcp"):
         protocol = "mptcp"
-    return "" if protocol == "tcp" else f".{protocol}"
+    return "" if protocol.lower() == "tcp" else f".{protocol.lower()}"
 
 
 def _direction(report: dict[str, Any]) -> str:
-    wanted = _part(_part(report, "start"), "test_start")
+    wanted = iperf3.part(iperf3.part(report, "start"), "test_start")
     # iperf3 3.12 does not report that both directions were requested.
-    if "sum_received_bidir_reverse" in _part(report, "end"):
+    if "sum_received_bidir_reverse" in iperf3.part(report, "end"):
         return ".bidirectional"
     if wanted.get("bidir"):
         raise ToolError("both directions were measured, and the report has the sum of one: use iperf3 3.8 or later")
@@ -172,19 +184,13 @@ def _direction(report: dict[str, Any]) -> str:
 
 
 def _seconds(report: dict[str, Any]) -> float:
-    end = _part(report, "end")
-    seconds = (_part(end, "sum_received") or _part(end, "sum")).get("seconds")
+    end = iperf3.part(report, "end")
+    seconds = (iperf3.part(end, "sum_received") or iperf3.part(end, "sum")).get("seconds")
     return positive(seconds, "end.seconds") if seconds is not None else 0.0
 
 
 def _started(report: dict[str, Any]) -> datetime | None:
-    seconds = _part(_part(report, "start"), "timestamp").get("timesecs")
+    seconds = iperf3.part(iperf3.part(report, "start"), "timestamp").get("timesecs")
     if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds < 2**32:
         return None
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _part(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the object of that name, empty if it is missing."""
-    found = document.get(name)
-    return found if isinstance(found, dict) else {}

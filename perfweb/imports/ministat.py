@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError
+
+_WORD = re.compile(r"[^ \t]+")
+"""As ministat(1) separates columns; other blanks may be within a number, such as in 12\u202f345."""
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
@@ -24,7 +28,7 @@ def _file(variant: str, boot: str, path: Path, text: str, options: Options, file
         return
     before = 0
     for line, content in lines(text):
-        words = content.partition("#")[0].split()
+        words = _WORD.findall(content.partition("#")[0])
         if not words:
             continue
         before += 1

@@ -16,7 +16,8 @@ from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, by_heading, is
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError, Value, netperf
 
-_TEST = re.compile(r"[A-Z][A-Za-z0-9/_| -]{0,60}", re.ASCII)
+_BANNER = re.compile(r"(?:MIGRATED )?(\S.{0,60}?) TEST (?:from|to) ")
+"""Before netperf 2.4 a banner names only the host that the test is to."""
 _FAMILY = re.compile(r"\bAF_(?:INET6|INET|UNSPEC|UNIX)\b", re.ASCII)
 _MEASURES = {
     "TCP STREAM": "tcp.stream", "TCP_STREAM": "tcp.stream",
@@ -29,8 +30,6 @@ _MEASURES = {
     "TCP Connect/Close": "tcp.cc", "TCP_CC": "tcp.cc",
 }  # fmt: skip
 _TRANSACTIONS = frozenset({"tcp.rr", "udp.rr", "tcp.crr", "tcp.cc"})
-ROUNDED_SECONDS = 0.01
-"""How far a printed time may be from the real one."""
 _FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
 _READ = frozenset(HEADINGS.values())
 """Columns that are read; netperf 2.7.0 itself repeats others in `-o all`."""
@@ -38,6 +37,7 @@ _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
 _ASIDE = re.compile(
     r"(?:==|--) .*"  # between the outputs of calls, as in raw data of this project
+    r"|(?:rc|exit|status)=0"  # of a script that prints the status of each call
     r"|!!!.*"  # a warning: the confidence interval is wider than requested
     r"|Interim result:.*|NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=.*"  # of -D
     r"|(?:catcher|enable_enobufs|netperf)\b.*"
@@ -68,6 +68,8 @@ class _Reader:
     table: Table = field(default_factory=Table)
     columns: list[str] = field(default_factory=list)
     chosen: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    """Names of the `name=value` lines that precede the present ones without another line between them."""
     sent: dict[str, str] = field(default_factory=dict)
     """The sent part of a UDP stream: the row of the received part follows."""
 
@@ -89,11 +91,16 @@ class _Reader:
     def _feed(self, line: int, content: str) -> _Sample | None:
         found = _FIELD.fullmatch(content)
         if found and found[1] not in self.chosen and not self.skipped:
+            if not self.chosen:
+                self.table.refuse_text()
             self.chosen[found[1]] = found[2]
             return None
         # Another line, or a repeated name, ends the list of `name=value` lines.
         chosen, self.chosen = self.chosen, {found[1]: found[2]} if found and not self.skipped else {}
+        before, self.names = self.names, set(chosen) if found else set()
         if chosen:
+            if before and before != set(chosen):
+                raise ToolError("has other names than the result before it: print a line between two calls")
             sample = self._chosen(chosen)
             if not found:
                 self._line(line, content)
@@ -101,11 +108,9 @@ class _Reader:
         return None if found else self._line(line, content)
 
     def _line(self, line: int, content: str) -> _Sample | None:
-        before, banner, after = content.partition(" TEST from ")
-        test = before.removeprefix("MIGRATED ")
-        if banner and _TEST.fullmatch(test):
-            family = _FAMILY.search(after)
-            self._begin(line, test, family.group() if family else "AF_INET")
+        if banner := _BANNER.match(content):
+            family = _FAMILY.search(content, banner.end())
+            self._begin(line, banner[1], family.group() if family else "AF_INET")
         elif self.skipped or not content.strip() or _ASIDE.fullmatch(content.strip()):
             return None
         elif "," in content:
@@ -152,9 +157,12 @@ class _Reader:
             read = [name for name in names if name in _READ]
             if len(set(read)) < len(read):
                 raise ToolError("a heading occurs twice")
+            self.table.refuse_text()
             self.columns = names
             return None
         if not self.columns:
+            if self.table.heading:
+                raise ToolError("a comma in a row of numbers: write decimal points (LC_ALL=C netperf)")
             raise ToolError("values without headings: let netperf print them (leave out -P 0)")
         return self._chosen(by_heading(self.columns, cells))
 
@@ -180,7 +188,7 @@ class _Reader:
         if cells.get("THROUGHPUT_UNITS") != "Trans/s" or "ELAPSED_TIME" not in cells:
             return
         rate, seconds = number(cells["THROUGHPUT"], "THROUGHPUT"), number(cells["ELAPSED_TIME"], "ELAPSED_TIME")
-        if rate * (seconds + ROUNDED_SECONDS) < 1:
+        if rate * (seconds + netperf.ROUNDED_SECONDS) < 1:
             raise ToolError(
                 f"{rate:g} transactions/s in {seconds:g} s are less than one: with -f netperf prints bits in this "
                 "column, so leave out -f"

@@ -80,6 +80,11 @@ class Table:
             self.heading, self.rows = [], 0
         self.heading.append(line.rstrip())
 
+    def refuse_text(self) -> None:
+        """Raise ToolError if lines that are no heading of a row precede another kind of result."""
+        if self.heading and not self.rows:
+            raise ToolError(f"netperf prints no such line before a result: {self.heading[0].strip()[:60]!r}")
+
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by their selectors, with THROUGHPUT_UNITS if the heading has it.
 

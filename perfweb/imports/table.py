@@ -21,13 +21,14 @@ otherwise.
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each line of each table."""
+    units: dict[str, str] = {}
     for argument in paths:
         path = Path(argument)
         if (text := files.text(path)) is not None:
-            yield from files.isolated(path, _table(path, text, options, files))
+            yield from files.isolated(path, _table(path, text, units, options, files))
 
 
-def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
+def _table(path: Path, text: str, units: dict[str, str], options: Options, files: Files) -> Iterator[Record]:
     rows = csv.reader(StringIO(text, newline=""), strict=True)
     try:
         heading = [name.strip() for name in next(rows, [])]
@@ -35,7 +36,6 @@ def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Re
         if columns is None:
             return
         counts: dict[tuple[str, ...], int] = {}
-        units: dict[str, str] = {}
         for row in rows:
             if not any(cell.strip() for cell in row):
                 continue

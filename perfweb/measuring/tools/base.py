@@ -2,6 +2,7 @@
 """Shared parts of tool modules: values, errors, numbers, ports and options."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ SERVER_PORTS = {
     "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
     "tcpbench": 12345,
 }  # fmt: skip
+
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 Interim = list[tuple[float, float]]
 """Ends of intervals in seconds since the beginning of the sample, with the bits/s of each interval."""
@@ -77,14 +81,17 @@ def stalled(values: Sequence[Value]) -> str:
 
 
 def number(text: object, what: str) -> float:
-    """Parse `text` as a finite number; raises ToolError that names `what`."""
+    """Parse `text` as a finite number in plain digits; raises ToolError that names `what`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ToolError(f"{what} is not a number")
     if isinstance(text, str) and len(text) > TOOL_NUMBER_CHARACTERS:
         raise ToolError(f"{what} has {len(text)} characters; a number has at most {TOOL_NUMBER_CHARACTERS}")
+    if isinstance(text, str) and not _NUMBER.fullmatch(text.strip()):
+        hint = " (write a decimal point)" if _COMMA.fullmatch(text.strip()) else ""
+        raise ToolError(f"{what} is not a number: {text[:40]!r}{hint}")
     try:
         value = float(text)
-    except (ValueError, OverflowError):
+    except OverflowError:
         raise ToolError(f"{what} is not a number: {str(text)[:40]!r}") from None
     if not math.isfinite(value):
         raise ToolError(f"{what} is {value:g}, which cannot be measured")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """iperf3, reading the JSON that `-J` prints at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfweb.jsontext import JsonError, Repeated, mark_repeated, read_json
@@ -74,10 +74,10 @@ def values(document: Mapping[str, Any]) -> list[Value]:
     """
     if document.get("error"):
         raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
-    end = document.get("end")
-    received = end.get("sum_received") if isinstance(end, dict) else None
-    refuse_different(end, "sum_received", "sum_received_bidir_reverse")
-    if not isinstance(end, dict) or not isinstance(received, dict):
+    check(document)
+    end = part(document, "end")
+    received = end.get("sum_received")
+    if not isinstance(received, dict):
         raise ToolError("iperf3 printed no sum_received")
     rate = positive(received.get("bits_per_second"), "sum_received.bits_per_second")
     back = end.get("sum_received_bidir_reverse")
@@ -88,11 +88,48 @@ def values(document: Mapping[str, Any]) -> list[Value]:
     return [_throughput(rate), *(_datagrams(received) if "lost_packets" in received else [])]
 
 
-def refuse_different(end: object, *names: str) -> None:
-    """Raise ToolError if the part "end" of a report has one of these names several times with different values."""
-    for name in names:
-        if isinstance(end, dict) and isinstance(end.get(name), Repeated):
-            raise ToolError(f"end.{name} is there several times with different values: use iperf3 3.8 or later")
+def part(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object of that name, empty if it is missing."""
+    found = document.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def check(document: Mapping[str, Any]) -> None:
+    """Raise ToolError for a report in which a name of what is read has several values, or with impossible numbers of
+    datagrams in any sum or stream, whatever its version.
+    """
+    start, end = part(document, "start"), part(document, "end")
+    sums = {name: total for name, total in end.items() if name.startswith("sum")}
+    for name in ("start", "end"):
+        if isinstance(document.get(name), Repeated):
+            _refuse_repeated(document[name], name)
+    for name in ("test_start", "connected", "timestamp"):
+        _refuse_repeated(start.get(name), f"start.{name}")
+    for name, total in sums.items():
+        _refuse_repeated(total, f"end.{name}")
+    streams = end.get("streams")
+    for name, total in {**sums, **_udp_of(streams if isinstance(streams, list) else [])}.items():
+        if isinstance(total, dict) and "lost_packets" in total:
+            _check_datagrams(total, name)
+
+
+def _refuse_repeated(found: object, name: str) -> None:
+    """Raise ToolError if a part of a report, or a part of it, has several values of its name."""
+    if isinstance(found, Repeated):
+        raise ToolError(f"{name} is there several times with different values: use iperf3 3.8 or later")
+    if isinstance(found, dict):
+        for inner, value in found.items():
+            _refuse_repeated(value, f"{name}.{inner[:40]}")
+    if isinstance(found, list):
+        for place, value in enumerate(found):
+            _refuse_repeated(value, f"{name}[{place}]")
+
+
+def _udp_of(streams: Sequence[object]) -> dict[str, Any]:
+    """Return the datagrams of each stream by the name of their part."""
+    return {
+        f"streams[{place}].udp": stream.get("udp") for place, stream in enumerate(streams) if isinstance(stream, dict)
+    }
 
 
 def _throughput(rate: float, way: str = "") -> Value:
@@ -117,13 +154,19 @@ def _datagrams(received: Mapping[str, Any]) -> list[Value]:
 
 
 def delivered_share(total: Mapping[str, Any], where: str) -> float:
-    """Return the share of datagrams that arrived, between 0 and 1, from a sum of iperf3's report.
+    """Return the share of datagrams that arrived, between 0 and 1, from a sum of iperf3's report that check() allows.
 
-    It is not derived from `lost_percent`, which counts other packets than `packets`. Raises ToolError for impossible
-    numbers: losses below 0 or above `packets`, a share beyond 0 to 100 %, a jitter (RFC 1889, section 6.3.1) longer
-    than the test.
+    It is not derived from `lost_percent`, which counts other packets than `packets`. Raises ToolError if none was sent.
     """
     sent = positive(total.get("packets"), f"{where}.packets")
+    return 1 - number(total.get("lost_packets"), f"{where}.lost_packets") / sent
+
+
+def _check_datagrams(total: Mapping[str, Any], where: str) -> None:
+    """Raise ToolError for impossible numbers: losses below 0 or above `packets`, a share beyond 0 to 100 %, a jitter
+    (RFC 1889, section 6.3.1) longer than the test.
+    """
+    sent = number(total.get("packets"), f"{where}.packets")
     lost = number(total.get("lost_packets"), f"{where}.lost_packets")
     if not 0 <= lost <= sent:
         raise ToolError(f"{where}.lost_packets is {lost:g} of {sent:g} packets, which cannot be")
@@ -132,6 +175,5 @@ def delivered_share(total: Mapping[str, Any], where: str) -> float:
         raise ToolError(f"{where}.lost_percent is {percent:g}, which cannot be")
     seconds = number(total.get("seconds", 0), f"{where}.seconds")
     jitter = number(total.get("jitter_ms", 0), f"{where}.jitter_ms")
-    if seconds and not 0 <= jitter <= 1000 * seconds:
+    if jitter < 0 or (seconds and jitter > 1000 * seconds):
         raise ToolError(f"{where}.jitter_ms is {jitter:g} in a test of {seconds:g} s, which cannot be")
-    return 1 - lost / sent

@@ -41,6 +41,8 @@ _INTERIM = re.compile(
 )
 _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
+ROUNDED_SECONDS = 0.01
+"""How far a printed time may be from the real one."""
 _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")
 
 
@@ -61,7 +63,12 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """Throughput in bits/s, or transactions/s with their latencies in microseconds."""
-    return values(dict(line.split("=", 1) for line in output.splitlines() if "=" in line))
+    fields: dict[str, str] = {}
+    for line in output.splitlines():
+        name, equals, value = line.partition("=")
+        if equals and fields.setdefault(name, value) != value:
+            raise ToolError(f"netperf printed {name[:40]} twice, with different values")
+    return values(fields)
 
 
 def interim(output: str) -> Interim:
@@ -103,12 +110,27 @@ def bits(unit: str) -> float:
 
 
 def _latencies(fields: Mapping[str, str]) -> list[Value]:
-    """A percentile below the resolution of netperf's histogram is printed as 0, and left out here."""
-    latencies = []
-    for name in _LATENCIES:
-        try:
-            value = positive(fields.get(name), name)
-        except ToolError:
-            continue
-        latencies.append(Value(f"latency.{name.split('_')[0].lower()}", value, "us", "lower"))
-    return latencies
+    """Return the latencies that were measured.
+
+    A percentile below the resolution of netperf's histogram is printed as 0, and one that it did not measure as -1;
+    both are left out. Raises ToolError for other numbers that cannot be: below 0, or longer than the test.
+    """
+    found = {name: number(fields[name], name) for name in _LATENCIES if fields.get(name, "")}
+    seconds = number(fields["ELAPSED_TIME"], "ELAPSED_TIME") if fields.get("ELAPSED_TIME") else 0.0
+    for name, value in found.items():
+        if (value < 0 and value != -1) or (seconds and value > 1e6 * (seconds + ROUNDED_SECONDS)):
+            raise ToolError(f"{name} is {value:g} us in a test of {seconds:g} s, which cannot be")
+    _check_order(found)
+    return [
+        Value(f"latency.{name.split('_')[0].lower()}", value, "us", "lower")
+        for name, value in found.items()
+        if value > 0
+    ]
+
+
+def _check_order(latencies: Mapping[str, float]) -> None:
+    """Raise ToolError if the mean is outside of the range, whose ends netperf prints as whole microseconds."""
+    mean = latencies.get("MEAN_LATENCY", 0)
+    low, high = latencies.get("MIN_LATENCY", 0), latencies.get("MAX_LATENCY", 0)
+    if mean > 0 and not low - 1 <= mean <= (high if high > 0 else mean) + 1:
+        raise ToolError(f"MEAN_LATENCY is {mean:g} us, not between the least, {low:g} us, and the most, {high:g} us")

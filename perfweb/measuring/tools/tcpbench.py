@@ -7,8 +7,10 @@ from perfweb.measuring.tools.base import SERVER_PORTS, Interim, ToolError, Value
 from perfweb.runs.catalogue import Measure
 
 INTERVAL_MS = 100
-# Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection.
-_LINE = re.compile(r"^ *(?P<elapsed>\d{1,12}) +(?P<bytes>\d{1,18}) +[\d.]+ +[\d.]+% *$", re.ASCII | re.MULTILINE)
+# Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection, which is no number in
+# an interval without a byte.
+_LINE = re.compile(r" *(?P<elapsed>\d{1,12}) +(?P<bytes>\d{1,18}) +[\d.]+ +(?:[\d.]+|-?nan)% *", re.ASCII)
+_ROW = re.compile(r" *[-+]?\d")
 
 # The start of the line after those of an interval.
 _END = "Conn:"
@@ -22,11 +24,20 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def parse(output: str) -> list[Value]:
-    """The bits/s written by all connections together, up to the end of the last interval."""
+    """The bits/s written by all connections together, up to the end of the last interval.
+
+    Raises ToolError for a row that is not tcpbench's, and for a time that goes back, as in the output of two calls.
+    """
+    for row in output.splitlines():
+        if _ROW.match(row) and not _LINE.fullmatch(row):
+            raise ToolError(f"tcpbench prints no such line: {row.strip()[:60]!r}")
     intervals = _intervals(output)
     if not intervals:
         raise ToolError("tcpbench printed no interval: it did not connect, or ended at once")
-    elapsed = positive(max(elapsed for elapsed, _ in intervals), "time of tcpbench's last interval")
+    times = [elapsed for elapsed, _ in intervals]
+    if times != sorted(times):
+        raise ToolError("the time of tcpbench's intervals goes back: this is the output of several calls")
+    elapsed = positive(times[-1], "time of tcpbench's last interval")
     written = positive(sum(count for _, count in intervals), "number of bytes that tcpbench wrote")
     return [Value("throughput", 8000 * written / elapsed, "bits/s", "higher")]
 
@@ -44,7 +55,7 @@ def interim(output: str) -> Interim:
 
 def _intervals(output: str) -> list[tuple[int, int]]:
     """The end of each interval in milliseconds, and the bytes that all connections have written in it."""
-    parts = ([*_LINE.finditer(part)] for part in output.split(_END))
+    parts = ([found for row in part.splitlines() if (found := _LINE.fullmatch(row))] for part in output.split(_END))
     return [
         (max(int(line["elapsed"]) for line in lines), sum(int(line["bytes"]) for line in lines))
         for lines in parts

@@ -14,13 +14,16 @@ from tests.unit.imports.reading import TOOLS, file, problems, read
 
 def report(rate: float = 9e8, protocol: str = "TCP", start: dict[str, Any] | None = None, **received: object) -> str:
     total = {"seconds": 10.0, "bits_per_second": rate, **received}
-    begun = {"cookie": "c0ffee", "test_start": {"protocol": protocol, "num_streams": 1, **(start or {})}}
+    begun = {
+        "cookie": "c0ffee", "connected": [{"remote_host": "192.0.2.2"}],
+        "test_start": {"protocol": protocol, "num_streams": 1, **(start or {})},
+    }  # fmt: skip
     return json.dumps({"start": begun, "end": {"sum_received": total}}, indent=1)
 
 
-def udp(**changes: Any) -> str:
+def udp(start: dict[str, Any] | None = None, **changes: Any) -> str:
     received: dict[str, Any] = {"packets": 1000, "lost_packets": 10, "jitter_ms": 0.02, **changes}
-    return report(protocol="UDP", **received)
+    return report(protocol="UDP", start=start, **received)
 
 
 def test_a_report_that_was_printed_twice_counts_once(tmp_path: Path) -> None:
@@ -49,6 +52,50 @@ def test_a_sum_that_is_there_twice_is_refused(tmp_path: Path, name: str) -> None
 
 def test_both_directions_with_one_sum_are_refused(tmp_path: Path) -> None:
     assert "has the sum of one" in problems("iperf3", file(tmp_path, report(start={"bidir": 1})))[0]
+
+
+def test_a_report_of_other_order_and_intervals_is_the_same_measurement(tmp_path: Path) -> None:
+    """jq sorts names and rewrites numbers; --json-stream-full-output repeats its events as a report."""
+    whole = json.loads((TOOLS / "iperf3.10.txt").read_text(encoding="utf-8"))
+    events = [{"event": name, "data": whole[name]} for name in ("start", "end")]
+    stream = "".join(f"{json.dumps(event)}\n" for event in events)
+    text = f"{stream}{json.dumps(whole)}\n{json.dumps(whole, sort_keys=True).replace('.0,', ',')}"
+    assert len(read("iperf3", file(tmp_path, text))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "message"),
+    [
+        ("start", {"test_start": {"protocol": "TCP"}}, "start"),
+        ("end", {"sum_received": {"bits_per_second": 1}}, "end"),
+        ("test_start", {"protocol": "TCP", "num_streams": 1}, "start.test_start"),
+        ("protocol", "TCP", "start.test_start.protocol"),
+        ("reverse", 0, "start.test_start.reverse"),
+        ("connected", [], "start.connected"),
+        ("remote_host", "192.0.2.1", "start.connected[0].remote_host"),
+        ("bits_per_second", 1e9, "end.sum_received.bits_per_second"),
+        ("lost_percent", 5, "end.sum_received.lost_percent"),
+    ],
+)
+def test_no_value_of_a_repeated_name_counts(tmp_path: Path, name: str, first: object, message: str) -> None:
+    start = {"reverse": 1}
+    text = udp(lost_percent=1.0, start=start).replace(f'"{name}": ', f'"{name}": {json.dumps(first)}, "{name}": ', 1)
+    assert f"1: {message} is there several times" in problems("iperf3", file(tmp_path, text))[0]
+
+
+@pytest.mark.parametrize("headless", [False, True])
+def test_a_report_without_its_beginning_needs_the_name_of_its_test(tmp_path: Path, headless: bool) -> None:
+    """As the last lines of a stream of events: it may be UDP."""
+    whole = json.loads(udp())
+    text = json.dumps({"event": "end", "data": whole["end"]} if headless else {"end": whole["end"]})
+    assert "has no start.test_start" in problems("iperf3", file(tmp_path, text))[0]
+    assert len(read("iperf3", file(tmp_path, text), test="udp.mine/host-host/ipv4")) == 1
+
+
+@pytest.mark.parametrize("protocol", [None, 5, ["UDP"], "", "TCP/IP"])
+def test_what_is_no_name_of_a_protocol_is_refused(tmp_path: Path, protocol: object) -> None:
+    text = report().replace('"TCP"', json.dumps(protocol))
+    assert "is no name of a protocol" in problems("iperf3", file(tmp_path, text))[0]
 
 
 def test_a_stream_of_events_is_one_report(tmp_path: Path) -> None:
@@ -103,9 +150,21 @@ def test_the_protocol_is_part_of_the_name(tmp_path: Path, text: str, name: str) 
         ({"jitter_ms": -0.5}, "jitter_ms is -0.5"),
     ],
 )
-@pytest.mark.parametrize("older", [False, True])
-def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, float], reason: str, older: bool) -> None:
+@pytest.mark.parametrize("place", ["sum_received", "sum", "sum_sent", "sum_received_bidir_reverse", "streams"])
+def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, float], reason: str, place: str) -> None:
     """In the report of any version: an older iperf3 has `sum` instead of `sum_received`."""
-    text = udp(**change)
-    found = problems("iperf3", file(tmp_path, text.replace("sum_received", "sum") if older else text))
-    assert reason in found[0]
+    document = json.loads(udp())
+    wrong = json.loads(udp(**change))["end"]["sum_received"]
+    if place == "sum":
+        document["end"] = {"sum": wrong}
+    else:
+        document["end"][place] = [{"udp": {}}, {"udp": wrong}] if place == "streams" else wrong
+    assert reason in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
+
+
+def test_what_follows_a_report_is_named_with_its_line(tmp_path: Path) -> None:
+    text = f"{report()}\niperf3: error - unable to send control message: Bad file descriptor\n"
+    assert problems("iperf3", file(tmp_path, text)) == [
+        f"given.txt:{report().count(chr(10)) + 2}: is not JSON: Expecting value"
+    ]
+    assert "is not JSON" in problems("iperf3", file(tmp_path, udp(lost_percent=7).replace(": 7", ": -nan")))[0]

@@ -6,8 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from perfweb.imports.netperf_tables import HEADINGS
 from tests.unit.imports.reading import DATA, file, problems, read
+from tests.unit.imports.test_formats import anything
 
 TCP_RR = (DATA / "netperf" / "TCP_RR.txt").read_text(encoding="utf-8")
 TCP_CC = (DATA / "netperf" / "TCP_CC.txt").read_text(encoding="utf-8")
@@ -123,3 +127,133 @@ def test_only_columns_that_are_read_must_not_be_repeated(tmp_path: Path, repeate
         assert record.values[0].value == 12.5
     else:
         assert "a heading occurs twice" in problems("netperf", given)[0]
+
+
+COLUMNS = {
+    "THROUGHPUT": ("Throughput", "67638.88"),
+    "ELAPSED_TIME": ("Elapsed|Time|(sec)", "10.00"),
+    "MEAN_LATENCY": ("Mean|Latency|Microseconds", "14.74"),
+    "MIN_LATENCY": ("Minimum|Latency|Microseconds", "7"),
+    "P50_LATENCY": ("50th|Percentile|Latency|Microseconds", "8"),
+    "P90_LATENCY": ("90th|Percentile|Latency|Microseconds", "20"),
+    "P99_LATENCY": ("99th|Percentile|Latency|Microseconds", "28"),
+    "MAX_LATENCY": ("Maximum|Latency|Microseconds", "5292"),
+    "STDDEV_LATENCY": ("Stddev|Latency|Microseconds", "77.53"),
+    "REQUEST_SIZE": ("Request|Size|Bytes", "1"),
+    "PROTOCOL": ("Protocol", "TCP"),
+    "LOCAL_CPU_UTIL": ("Local|CPU|Util|%", "-1.00"),
+    "TRANSACTION_RATE": ("Transaction|Rate|Tran/s", "12345.67"),
+}
+"""Selectors of -O with their headings, and a value of each; those that are no number cannot begin a row."""
+
+
+def chosen_table(names: list[str]) -> str:
+    """What netperf 2.7.0 prints for -O: columns as wide as their widest cell, flush left."""
+    columns = [[*COLUMNS[name][0].split("|")] for name in names]
+    height = max(map(len, columns))
+    rows = [[column[place] if place < len(column) else "" for column in columns] for place in range(height)]
+    rows.append([COLUMNS[name][1] for name in names])
+    widths = [max(len(row[place]) for row in rows) for place in range(len(names))]
+    lines = ["".join(f"{cell:<{width}} " for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([TCP_RR.splitlines()[0], *lines, ""])
+
+
+@given(names=st.permutations(list(COLUMNS)).flatmap(lambda names: st.integers(1, 13).map(lambda most: names[:most])))
+@anything
+def test_any_choice_of_columns_in_any_order_is_known_by_its_headings(tmp_path: Path, names: list[str]) -> None:
+    given = file(tmp_path, chosen_table(names))
+    if names[0] == "PROTOCOL" or "THROUGHPUT" not in names:
+        assert problems("netperf", given)
+        return
+    (found,) = read("netperf", given)
+    assert (found.values[0].metric, found.values[0].value) == ("transactions", 67638.88)
+    expected = {
+        f"latency.{name.split('_')[0].lower()}": float(COLUMNS[name][1])
+        for name in names
+        if name in HEADINGS.values() and name.endswith("_LATENCY")
+    }
+    assert {value.metric: value.value for value in found.values[1:]} == expected
+    assert found.seconds == (10.0 if "ELAPSED_TIME" in names else 0.0)
+
+
+LIST = "THROUGHPUT=99\nTHROUGHPUT_UNITS=Trans/s\n"
+TABLE = "Throughput,Throughput Units\n99,Trans/s\n"
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "SCTP_STREAM (1 to many) TEST from 0.0.0.0 port 0 AF_INET to 127.0.0.1",
+        "DLPI CO REQUEST/RESPONSE TEST to host : histogram",
+        "XTI TCP RR TEST to 127.0.0.1",
+        "sctp rr to host",
+        "Some other tool 1.0",
+    ],
+)
+@pytest.mark.parametrize("result", [LIST, TABLE, TCP_CC.partition("\n")[2]])
+@pytest.mark.parametrize("before", [TCP_RR, f"{TCP_RR.splitlines()[0]}\n{LIST}"])
+def test_a_result_below_an_unknown_banner_is_not_that_of_the_test_before(
+    tmp_path: Path, banner: str, result: str, before: str
+) -> None:
+    found = problems("netperf", file(tmp_path, f"{before}{banner}\n{result}"))
+    assert int(found[0].split(":")[1]) > before.count("\n")
+
+
+def test_banners_before_netperf_2_4_name_a_known_test(tmp_path: Path) -> None:
+    table = TCP_RR.partition("\n")[2]
+    (found,) = read("netperf", file(tmp_path, f"TCP REQUEST/RESPONSE TEST to localhost : histogram\n{table}"))
+    assert (found.test, found.values[0].value) == ("tcp.rr/host-host/ipv4", 20140.57)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"MEAN_LATENCY": "nan"}, "MEAN_LATENCY is nan"),
+        ({"MEAN_LATENCY": "-5"}, "MEAN_LATENCY is -5 us"),
+        ({"P99_LATENCY": "fast"}, "P99_LATENCY is not a number"),
+        ({"P99_LATENCY": "12,5"}, "P99_LATENCY is not a number: '12,5' (write a decimal point)"),
+        ({"MAX_LATENCY": "3e6"}, "MAX_LATENCY is 3e+06 us in a test of 2 s, which cannot be"),
+        ({"MIN_LATENCY": "40"}, "MEAN_LATENCY is 28.25 us, not between the least, 40 us"),
+        ({"MAX_LATENCY": "20"}, "and the most, 20 us"),
+        ({"THROUGHPUT": "30000,5"}, "THROUGHPUT is not a number: '30000,5' (write a decimal point)"),
+        ({"THROUGHPUT": "1e400"}, "THROUGHPUT is inf"),
+        ({"THROUGHPUT": "-0.0"}, "THROUGHPUT is -0"),
+        ({"ELAPSED_TIME": "0"}, "ELAPSED_TIME is 0"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, str], reason: str) -> None:
+    usual = {
+        "THROUGHPUT": "30000", "THROUGHPUT_UNITS": "Trans/s", "ELAPSED_TIME": "2.00", "MEAN_LATENCY": "28.25",
+        "MIN_LATENCY": "12", "P50_LATENCY": "0", "P90_LATENCY": "-1", "MAX_LATENCY": "2297",
+    }  # fmt: skip
+    text = "".join(f"{name}={value}\n" for name, value in {**usual, **change}.items())
+    assert reason in problems("netperf", file(tmp_path, text), test="tcp.rr/host-host/ipv4")[0]
+    text = "".join(f"{name}={value}\n" for name, value in usual.items())
+    (found,) = read("netperf", file(tmp_path, text), test="tcp.rr/host-host/ipv4")
+    assert [value.metric for value in found.values] == ["transactions", "latency.mean", "latency.min", "latency.max"]
+
+
+def test_the_decimal_comma_of_a_table_is_reported(tmp_path: Path) -> None:
+    found = problems("netperf", file(tmp_path, TCP_RR.replace("20140.57", "20140,57")))
+    assert found[0].startswith("given.txt:7: a comma in a row of numbers: write decimal points")
+
+
+def test_no_value_goes_to_the_call_before_it(tmp_path: Path) -> None:
+    """With -P 0 nothing separates the calls: the latency may be of either."""
+    first, second = LIST, f"MEAN_LATENCY=5\n{LIST}"
+    assert (
+        "has other names than the result before it"
+        in problems("netperf", file(tmp_path, first + second), test="tcp.rr/host-host/ipv4")[0]
+    )
+    found = read("netperf", file(tmp_path, f"{first}rc=0\n{second}rc=0\n"), test="tcp.rr/host-host/ipv4")
+    assert [len(one.values) for one in found] == [1, 2]
+
+
+def test_a_script_may_print_the_status_of_its_calls(tmp_path: Path) -> None:
+    """A client that lost a datagram, with the status of netperf behind each call."""
+    call = "THROUGHPUT={}\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=2.02\nMEAN_LATENCY={}\nMAX_LATENCY=5607\nrc={}\n"
+    given = file(tmp_path, call.format(2.47, 1325, 0) + call.format(124.18, 28.25, 0))
+    found = read("netperf", given, test="udp.rr/host-host/ipv4")
+    assert [record.void.partition(":")[0] for record in found] == ["stall", "stall"]
+    failed = file(tmp_path, call.format(2.47, 1325, 1), "failed.txt")
+    assert "netperf prints no such line: 'rc=1'" in problems("netperf", failed, test="udp.rr/host-host/ipv4")[0]

@@ -55,3 +55,15 @@ def test_mixed_units_are_refused_even_with_an_override(tmp_path: Path, override:
     table = "test,value,unit\na/b,1,Mbit/s\na/c,5,ms\na/b,1000,Kbit/s\n"
     found = problems("csv", file(tmp_path, table), **override)
     assert found[0].startswith("given.txt:4: is in 'Kbit/s', and a/b was in 'Mbit/s' before")
+
+
+def test_mixed_units_of_several_tables_are_refused_even_with_an_override(tmp_path: Path) -> None:
+    first = file(tmp_path, "test,value,unit,variant\na/b,1,ms,x\n", "first.csv")
+    second = file(tmp_path, "test,value,unit,variant\na/b,1000,us,y\n", "second.csv")
+    assert problems("csv", first, second, unit="ms")[0].startswith("second.csv:2: is in 'us', and a/b was in 'ms'")
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u202f", "\u2009", "\u3000", "\x0b", "\x1f", "'", "_", ","])
+def test_a_number_in_groups_is_not_its_first_group(tmp_path: Path, blank: str) -> None:
+    found = problems("ministat", file(tmp_path, f"12{blank}345\n"), test="t")
+    assert found[0].startswith("given.txt:1: column 1 is not a number: ")

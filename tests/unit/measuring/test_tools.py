@@ -181,6 +181,13 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
             "       200              0        0.000  100.00% \n",
             "number of bytes that tcpbench wrote is 0",
         ),
+        ("tcpbench.1", "  104  75497472  5807,498  100,00% \n", "no such line: '104  75497472  5807,498  100,00%'"),
+        ("tcpbench.1", "  104  75497472  5807.498  100.00% \n  20", "no such line: '20'"),
+        ("tcpbench.1", "  104  -75497472  5807.498  100.00% \n", "no such line"),
+        ("tcpbench.1", 2 * "  100  1  1.0  100.00%\nConn: 1\n  200  1  1.0  100.00%\nConn: 1\n", "goes back"),
+        ("tcp.rr", "THROUGHPUT=5\nTHROUGHPUT=6\nTHROUGHPUT_UNITS=Trans/s\n", "THROUGHPUT twice, with different values"),
+        ("tcp.rr", "THROUGHPUT=1_000\nTHROUGHPUT_UNITS=Trans/s\n", "THROUGHPUT is not a number: '1_000'"),
+        ("tcp.rr", "THROUGHPUT=\uff15\nTHROUGHPUT_UNITS=Trans/s\n", "THROUGHPUT is not a number"),
         ("cpu.check", "", "printed no rounds"),
         ("cpu.check", "rounds: 0 seconds: 1.0\n", "number of rounds is 0"),
         ("cpu.check", "rounds: 5 seconds: never\n", "time of the rounds is not a number"),
@@ -297,6 +304,12 @@ def test_tcpbench_is_what_all_connections_wrote_until_the_last_interval() -> Non
     )
     (value,) = tools.parse(BY_NAME["tcpbench.10"], text)
     assert (value.value, value.unit) == (8 * 2_500_000 / 0.2, "bits/s")
+
+
+def test_an_interval_in_which_tcpbench_wrote_nothing_counts() -> None:
+    """Its share is 0 of 0."""
+    text = "  100  1000000  80.000  100.00% \nConn:   1\n  200  0  0.000  -nan% \n"
+    assert tools.parse(BY_NAME["tcpbench.1"], text)[0].value == 8 * 1_000_000 / 0.2
 
 
 def test_interim_results_add_up_to_the_final_result() -> None:
