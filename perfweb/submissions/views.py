@@ -24,6 +24,7 @@ from perfweb.submissions.more import more
 from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
+from perfweb.verdicts.doubts import doubted_runs
 from perfweb.verdicts.run_verdicts import verdicts
 
 PER_PAGE = 50
@@ -86,7 +87,7 @@ def submission(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "submission": found,
         "results": [
-            Result(run, pairs, {} if run.is_over else progress.latest(run.pk)) for run, pairs in verdicts(runs)
+            Result(run, pairs, {} if run.is_over else progress.latest(run.pk)) for run, pairs in doubted_runs(runs)
         ],
         "working": any(not run.is_over for run in runs),
         "more": more(found, runs[0] if runs else None),

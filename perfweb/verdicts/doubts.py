@@ -12,7 +12,7 @@ from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.verdicts.comparisons import TestComparison, compare_variants
 from perfweb.verdicts.environment import other_properties
-from perfweb.verdicts.run_verdicts import Pair, PairVerdicts
+from perfweb.verdicts.run_verdicts import Pair, PairVerdicts, verdicts
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
 from perfweb.verdicts.sides import Side, compare_sides
 
@@ -69,7 +69,15 @@ def not_judged(compared: Iterable[TestComparison]) -> list[TestComparison]:
     return [replace(one, result=replace(one.result, verdict=Verdict.NOT_JUDGED, lack=Lack.END)) for one in compared]
 
 
-def doubted(verdicts: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
+def doubted_runs(runs: Sequence[Run]) -> list[tuple[Run, list[PairVerdicts]]]:
+    """Return the verdicts of runs with the doubts of their sentinels: two more queries for each run that has one."""
+    return [
+        (run, doubted(found, read_sentinel(run, list(dict.fromkeys(one.test for pair in found for one in pair.tests)))))
+        for run, found in verdicts(runs)
+    ]
+
+
+def doubted(found: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
     """Mark the verdicts of a run that its sentinel puts in doubt."""
     of = {test.test: test for test in sentinel.tests} if sentinel else {}
 
@@ -83,7 +91,7 @@ def doubted(verdicts: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list
         ]
         return replace(pair, tests=tests)
 
-    return [doubt(pair) for pair in verdicts]
+    return [doubt(pair) for pair in found]
 
 
 def _doubted_tests(compared: Iterable[TestComparison], sentinel: Sentinel | None) -> list[TestComparison]:

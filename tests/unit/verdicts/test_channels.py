@@ -5,27 +5,33 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.test import Client
 
 from perfweb.forges.comments import report
 from perfweb.mail import answers
+from perfweb.rawdata.tables import FORMATS
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import BootState, Run, RunState, Sample
 from perfweb.runs.summaries import summarise
 from perfweb.stats.comparison import Lack, Verdict
-from perfweb.submissions.models import SubmissionState
+from perfweb.stats.ratio import Change
+from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.numbers import NOTHING
 from perfweb.verdicts.run_verdicts import verdicts
 from perfweb.verdicts.text import run_text
-from perfweb.verdicts.wording import MARKS, difference_words
+from perfweb.verdicts.wording import MARKS, change_words, difference_words
 from tests.factories import (
     DEMO_TESTS,
     create_build,
@@ -111,20 +117,65 @@ def table_row(html: str, test: str) -> str:
     return next(plain(row) for row in rows if f">{test}<" in row)
 
 
-def channels(client: Client, run: Run, one: TestComparison, comment: str, mail: str) -> dict[str, Shown]:
+def table_cells(content: bytes, form: str, test: str) -> dict[str, Any]:
+    """The row of a test in a table of verdicts, with None for what is not there."""
+    if form == "csv":
+        rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(content.decode())))
+    else:
+        rows = json.loads(content) if form == "json" else pq.read_table(io.BytesIO(content)).to_pylist()
+    row = next(row for row in rows if row["test"] == test)
+    return {name: None if cell == "" else cell for name, cell in row.items()}
+
+
+def table_text(cells: dict[str, Any]) -> str:
+    """The verdict of a row, with its interval as pages write it."""
+    bounds = [cells[name] for name in ("change", "change_low", "change_high")]
+    change = None if bounds[0] is None else Change(*map(float, bounds))
+    return "; ".join([cells["words"], cells["cautions"] or "", change_words(change)])
+
+
+def archived(archive: bytes, name: str) -> bytes:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        member = opened.extractfile(next(each for each in opened.getnames() if each.endswith(f"/{name}")))
+        assert member is not None
+        return member.read()
+
+
+def drawn(client: Client, address: str, test: str) -> dict[str, Shown]:
+    """The graph of all intervals, which has no row for a test without one."""
+    traces = client.get(f"{address}?graphs=json").json().get("intervals", {"data": []})["data"]
+    texts = [text for trace in traces for text in trace.get("text", []) if text.startswith(test)]
+    return {"graph": Shown(texts[0], mark=False)} if texts else {}
+
+
+def channels(
+    client: Client, run: Run, one: TestComparison, comment: str, mail: str, submission: Submission
+) -> dict[str, Shown]:
     pair = f"/runs/{run.pk}/compare/{one.a}..{one.b}"
-    page = client.get(f"/runs/{run.pk}/?test={one.test}").content.decode()
-    compared = client.get(f"{pair}/").content.decode()
-    rows = csv.DictReader(io.StringIO(b"".join(client.get(f"{pair}/verdicts.csv")).decode()))
-    cells = next(row for row in rows if row["test"] == one.test)
     tests = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"][0]["tests"]
     shown = next(row for row in tests if row["test"] == one.test)
     lines = [line for line in run_text(run).splitlines() if line.startswith(f"{one.test} ")]
     badge = client.get(f"{pair}/badge.svg", {"test": one.test})
+    archives = {"run": f"/runs/{run.pk}/raw.tar", "comparison": f"{pair}/raw.tar"}
+    tables = {
+        f"{form} of the {what}": table_cells(client.get(f"{address}/verdicts.{form}").getvalue(), form, one.test)
+        for what, address in {"run": f"/runs/{run.pk}", "comparison": pair}.items()
+        for form in FORMATS
+    } | {
+        f"archive of the {what}": table_cells(
+            archived(client.get(address).getvalue(), "verdicts.json"), "json", one.test
+        )
+        for what, address in archives.items()
+    }
+    pages = {"run": f"/runs/{run.pk}/?test={one.test}", "comparison": f"{pair}/",
+             "submission": f"/submissions/{submission.number}/"}  # fmt: skip
     return {
-        "page of the run": Shown(table_row(page, one.test)),
-        "page of the comparison": Shown(table_row(compared, one.test)),
-        "csv": Shown("; ".join([cells["words"], cells["cautions"]]), mark=False, interval=False),
+        **{
+            f"page of the {what}": Shown(table_row(client.get(address).content.decode(), one.test))
+            for what, address in pages.items()
+        },
+        **{name: Shown(table_text(cells), mark=False) for name, cells in tables.items()},
+        **drawn(client, f"{pair}/", one.test),
         "api": Shown("; ".join([shown["words"], shown["difference"], *shown["cautions"]]), mark=False),
         "perfctl": Shown(lines[0], mark=False),
         "badge": Shown(plain(b"".join(badge).decode()), interval=False),
@@ -147,7 +198,7 @@ def test_every_channel_shows_the_same(client: Client, comment_request: object, n
     comment_request.submissions.add(submission)  # type: ignore[attr-defined]
     comment, mail = report(comment_request).body, answers.result([submission], "perf: tcp", trailer=True)  # type: ignore[arg-type]
     wanted = difference_words(one.result).replace("\N{NARROW NO-BREAK SPACE}", " ")
-    for channel, shown in channels(client, run, one, plain(comment), " ".join(mail.split())).items():
+    for channel, shown in channels(client, run, one, plain(comment), " ".join(mail.split()), submission).items():
         text = " ".join(shown.text.replace("\N{NARROW NO-BREAK SPACE}", " ").split())
         assert str(verdict) in text, channel
         assert not shown.mark or MARKS[verdict] in text, channel
