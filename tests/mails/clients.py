@@ -228,6 +228,70 @@ def _part(body: bytes, kind: bytes = b"text/plain; charset=utf-8", *headers: byt
     return b"Content-Type: %s\n%s\n%s" % (kind, b"".join(line + b"\n" for line in headers), body)
 
 
+def _mutt_inline(source: Source) -> bytes:
+    """As mutt: with "From " at the beginning of a line escaped, and no name of the charset in capitals."""
+    text = re.sub(rb"^From ", b"=46rom ", quopri.encodestring(source.body), flags=re.MULTILINE)
+    return _mail(
+        source, text, b"text/plain; charset=utf-8", b"quoted-printable",
+        Content_Disposition=b"inline", User_Agent=b"Mutt/2.2.9 (2022-11-12)",
+    )  # fmt: skip
+
+
+def _mutt_attached(source: Source) -> bytes:
+    """As mutt with an attached patch: a preamble of one blank line, and the words above."""
+    words, patch = _split(source)
+    inline, attached = b"Content-Disposition: inline", b'Content-Disposition: attachment; filename="0001-x.patch"'
+    return _parts(
+        source, b"mixed", _part(words, b"text/plain; charset=utf-8", inline, b"Content-Transfer-Encoding: 8bit"),
+        _part(patch, b"text/x-diff; charset=utf-8", attached), note=b"\n",
+    )  # fmt: skip
+
+
+def _exchange(source: Source) -> bytes | None:
+    """As Outlook by Exchange: words in base64 with the line ends of mail, the patch as an unknown attachment."""
+    if b"\r" in source.body:
+        return None
+    words, patch = _split(source)
+    text = base64.encodebytes(words.replace(b"\n", b"\r\n"))
+    code = b"Content-Transfer-Encoding: base64"
+    inner = b"--_000_x_\n%s\n--_000_x_\n%s\n--_000_x_--\n" % (
+        _part(text, b'text/plain; charset="utf-8"', code),
+        _part(base64.encodebytes(b"<html><body>words</body></html>\r\n"), b'text/html; charset="utf-8"', code),
+    )
+    named = b'Content-Disposition: attachment; filename="0001-x.patch"; size=1; creation-date="x"'
+    return _parts(
+        source, b"mixed", _part(inner, b'multipart/alternative;\n\tboundary="_000_x_"'),
+        _part(base64.encodebytes(patch), b'application/octet-stream; name="0001-x.patch"', named, code),
+    )  # fmt: skip
+
+
+def _thunderbird_signed(source: Source) -> bytes:
+    """As Thunderbird signs with OpenPGP: headers and the public key are parts of what is signed."""
+    inner = b"--i\n%s\n--i\n%s\n--i--\n" % (
+        _part(source.body, b"text/plain; charset=UTF-8", b"Content-Transfer-Encoding: 8bit"),
+        _part(b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n", b'application/pgp-keys; name="OpenPGP_0x1.asc"'),
+    )
+    own = b'multipart/mixed; boundary="i"; protected-headers="v1"'
+    return _parts(
+        source, b'signed; micalg=pgp-sha256; protocol="application/pgp-signature"',
+        _part(inner, own, b"From: Eve <eve@example.org>", b"Subject: [PATCH] net: of the part"),
+        _part(b"-----BEGIN PGP SIGNATURE-----\n", b'application/pgp-signature; name="OpenPGP_signature.asc"'),
+    )  # fmt: skip
+
+
+def _prefixes(old: bytes, new: bytes) -> Client:
+    """A diff of another comparison than that of two commits (git-config(1), diff.mnemonicPrefix)."""
+
+    def made(source: Source) -> bytes:
+        body = re.sub(
+            rb'^(diff --git "?)a(/.* "?)b(/.*)$', rb"\1%s\2%s\3" % (old, new), source.body, flags=re.MULTILINE
+        )
+        body = re.sub(rb'^(--- "?)a(/stack/)', rb"\1%s\2" % old, body, flags=re.MULTILINE)
+        return _mail(source, re.sub(rb'^(\+\+\+ "?)b(/stack/)', rb"\1%s\2" % new, body, flags=re.MULTILINE))
+
+    return made
+
+
 def _split(source: Source) -> tuple[bytes, bytes]:
     """The message, and what is behind the line that ends it."""
     before, mark, behind = source.body.partition(b"\n---\n")
@@ -360,7 +424,12 @@ CLIENTS: dict[str, Client] = {
     "alternative in mixed": _nested,
     "PGP/MIME": _signed("pgp-signature", base64.encodebytes(b"signature" * 20)),
     "S/MIME": _signed("pkcs7-signature", base64.encodebytes(b"\x30\x82\x00\x01" * 60)),
+    "PGP/MIME of Thunderbird": _thunderbird_signed,
     "PGP clear text": _clear_signed,
+    "mutt": _mutt_inline,
+    "mutt, attached": _mutt_attached,
+    "Exchange": _exchange,
+    **{f"prefixes {old}/ and {new}/": _prefixes(old.encode(), new.encode()) for old, new in ("iw", "cw", "ci", "ow")},
     "mboxo": _escaped(rb"^(From )"),
     "mboxrd": _escaped(rb"^(>*From )"),
     "b4": _b4,
@@ -375,6 +444,8 @@ NOT_AS_GIT = {
     "alternative in mixed": "git takes the HTML for a part of the patch",
     "PGP/MIME": "git takes the signature for a part of the patch",
     "S/MIME": "git takes the signature for a part of the patch",
+    "PGP/MIME of Thunderbird": "git takes key and signature for parts of the patch",
+    "Exchange": "git takes the HTML for a part of the patch",
     "PGP clear text": "git does not remove the dashes of signed text",
 }
 """Clients whose mails are read as the plain mail that they mean, and not as git reads them, with the reason."""

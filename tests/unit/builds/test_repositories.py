@@ -101,6 +101,65 @@ def test_diff_without_prefixes(checkout: Checkout) -> None:
     assert stage.files[0].path == "stack/net/if.c"
 
 
+@pytest.mark.parametrize("prefixes", ["ab", "iw", "cw", "ci", "ow", "co", "wi", "12"])
+def test_diff_with_the_prefixes_of_any_comparison(checkout: Checkout, prefixes: str) -> None:
+    """git-config(1), diff.mnemonicPrefix: index, work tree, commit, object; reversed by git diff -R."""
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line5", "five"))
+    checkout.put("stack/net/new.c", "int made;\n")
+    checkout.git("mv", "stack/meson.build", "stack/a b.build")
+    old, new = list(prefixes)
+    (stage,) = apply(checkout, checkout.diff(f"--src-prefix={old}/", f"--dst-prefix={new}/", "-M"))
+    assert {file.path for file in stage.files} == {
+        "stack/net/if.c", "stack/net/new.c", "stack/meson.build", "stack/a b.build"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [[], ["HEAD"], ["--cached"], ["-R"]])
+@pytest.mark.parametrize("setting", ["diff.mnemonicPrefix", "diff.noprefix"])
+def test_what_git_diff_prints_with_a_setting_of_its_prefixes(
+    checkout: Checkout, words: list[str], setting: str
+) -> None:
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line5", "five"))
+    if words == ["--cached"]:
+        checkout.git("add", "--all")
+    if words == ["-R"]:
+        checkout.commit("meanwhile")
+        checkout.edit("stack/net/if.c", lambda text: text.replace("five", "line5"))
+    diff = checkout.git("-c", f"{setting}=true", "diff", *words)
+    checkout.git("reset", "-q", "--hard", *(["HEAD~1"] if words == ["-R"] else []))
+    (stage,) = apply(checkout, diff)
+    assert [(file.path, file.added, file.removed) for file in stage.files] == [("stack/net/if.c", 1, 1)]
+
+
+OTHER_HEADS = {
+    "Subversion": "Index: {0}\n=====\n--- {0}\t(revision 1)\n+++ {0}\t(working copy)\n",
+    "CVS": """\
+Index: {0}
+===================================================================
+RCS file: /cvs/src/{0},v
+retrieving revision 1.12
+diff -u -p -r1.12 if.c
+--- {0}\t1 Jan 2026 00:00:00 -0000\t1.12
++++ {0}\t2 Jan 2026 00:00:00 -0000
+""",
+    "Mercurial": """\
+diff -r 0123456789ab {0}
+--- a/{0}\tFri Nov 27 10:00:00 2026 +0000
++++ b/{0}\tFri Nov 27 10:01:00 2026 +0000
+""",
+    "diff": "--- {0}.orig\t2026-11-27 10:00:00.000000000 +0000\n+++ {0}\t2026-11-27 10:01:00.000000000 +0000\n",
+}
+
+
+@pytest.mark.parametrize("program", OTHER_HEADS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_diff_of_another_program(checkout: Checkout, program: str, end: str) -> None:
+    hunk = "@@ -1,3 +1,4 @@\n+int line0;\n int line1;\n int line2;\n int line3;\n"
+    text = OTHER_HEADS[program].format("stack/net/if.c") + hunk
+    (stage,) = apply(checkout, text.replace("\n", end).encode())
+    assert [(file.path, file.added, file.removed) for file in stage.files] == [("stack/net/if.c", 1, 0)]
+
+
 def test_latin_1_in_a_file_is_kept(checkout: Checkout, tmp_path: Path) -> None:
     checkout.put("stack/net/if.c", IF_C.encode() + b"/* Gr\xf6\xdfe */\n")
     wanted = pack_sources(checkout.tree / "stack", tmp_path).sha256

@@ -2,7 +2,9 @@
 """Plans are read, or rejected with the position and the correction."""
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +265,63 @@ def test_mistake_is_shown_with_its_place(text: str, line: int, column: int, fiel
         read_plan(text)
     assert advice in str(caught.value)
     assert (caught.value.field, caught.value.line, caught.value.column) == (field, line, column)
+
+
+@pytest.mark.parametrize("written", ["10", "010", "'10'", "!!str 10", "!!int '10'"])
+def test_a_number_is_its_decimal_digits(written: str) -> None:
+    """YAML 1.1 would read 010 as eight."""
+    assert read_plan(f"{GOOD}samples: {written}\n").samples == 10
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "0o10",
+        "0x10",
+        "1_0",
+        "1:30",
+        "10.0",
+        "1e1",
+        "+10",
+        "-1",
+        "true",
+        "~",
+        "",
+        "1 0",
+        "\uff11\uff10",
+        ".inf",
+        "9" * 30,
+    ],
+)
+def test_other_numbers_of_yaml_are_refused(written: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_plan(f"{GOOD}samples: {written}\n")
+    assert (caught.value.field, caught.value.line) == ("samples", 10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: f"\ufeff{text}",
+        lambda text: f"---\n{text}...\n",
+        lambda text: f"%YAML 1.2\n---\n{text}",
+        lambda text: text.replace("{net", "&t {net"),
+    ],
+)
+def test_forms_of_yaml_are_the_same_plan(change: Callable[[str], str]) -> None:
+    assert read_plan(change(GOOD)) == read_plan(GOOD)
+
+
+LAUGHS = "a: &a [x]\n" + "".join(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in pairwise("abcdefgh"))
+
+
+@pytest.mark.parametrize(
+    "text", [LAUGHS, f"{GOOD}---\n{GOOD}", GOOD.replace("  - name: old", "  - <<: &v {}\n    name: old")]
+)
+def test_one_plain_mapping_is_a_plan(text: str) -> None:
+    with pytest.raises(PlanError):
+        read_plan(text)
 
 
 @pytest.mark.parametrize(
