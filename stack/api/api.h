@@ -115,12 +115,17 @@ struct ifaddrs;
 	X(int, execve, (const char *, char *const [], char *const []))	\
 	X(int, execvpe, (const char *, char *const [], char *const []))	\
 	X(int, fexecve, (int, char *const [], char *const []))		\
+	X(int, execveat, (int, const char *, char *const [],		\
+	    char *const [], int))					\
 	X(int, posix_spawn, (pid_t *, const char *,			\
 	    const posix_spawn_file_actions_t *,				\
 	    const posix_spawnattr_t *, char *const [], char *const []))	\
 	X(int, posix_spawnp, (pid_t *, const char *,			\
 	    const posix_spawn_file_actions_t *,				\
 	    const posix_spawnattr_t *, char *const [], char *const []))	\
+	X(int, system, (const char *))					\
+	X(FILE *, popen, (const char *, const char *))			\
+	X(int, pclose, (FILE *))					\
 	X(long, syscall, (long, ...))
 
 #define	X(ret, name, args)	ret (*name) args;
@@ -275,6 +280,9 @@ int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
 int	 fd_hidden_event(void);		/* an eventfd; -1 and errno */
 void	 fd_hidden_close(int fd);	/* -1: none */
 void	 fd_foreach(void (*fn)(int fd, struct file *));
+typedef bool file_test(int fd, const struct file *);
+/* Table locked: a placeholder again at a number that another file has. */
+void	 fd_hold_place(int fd);
 /* In a new child: closes the stack's own descriptors but one. */
 void	 fd_close_hidden(int kept);
 /* In a new child, table locked: empties a reserved slot, closes its number. */
@@ -283,6 +291,7 @@ void	 file_init(void);		/* at boot */
 
 /* ioctl(2) for interfaces, netdevice(7); returns an errno value. */
 int	 interface_ioctl(unsigned long cmd, void *arg);
+bool	 interface_global6(void);	/* an IPv6 address beyond its link */
 
 /* The stream of descriptor 0, 1 or 2 after that descriptor was replaced. */
 void	 stdio_follow(int fd);
@@ -299,16 +308,46 @@ enum api_state api_state(void);
  */
 int	 api_boot(int (*configure)(const char *), const char *arg);
 /*
- * Sockets that a program keeps when it executes another one (inherit.c).
- * inherit_prepare() returns an allocated variable of the environment, and
- * inherit_undo() follows if exec() fails; NULL: nothing is inherited.
+ * Sockets that a program gets from the process that executes it (inherit.c):
+ * those without FD_CLOEXEC, or all, of which file actions select some.
+ * inherit_prepare() stores an allocated variable of the environment, and
+ * inherit_undo() follows unless it returned an errno value.
  */
-char	*inherit_prepare(void);
+int	 inherit_prepare(bool all, char **variable);
 void	 inherit_undo(void);
 void	 inherit_boot(const char *value);	/* in the program */
-/* exec(): before the environment is cleared; whether a socket was made. */
-void	 exec_init(void);
-extern atomic_u32 api_sockets_made;
+bool	 inherit_any(void);	/* whether a socket would survive exec() */
+/* Calls fn for each open descriptor of the process. */
+void	 each_descriptor(void (*fn)(int fd, void *), void *arg);
+/* Variables of the environment that are the library's (environ.c). */
+const char *environ_find(char *const env[], const char *name);
+void	 environ_clear(void);	/* at boot */
+/* An environment with the library and a variable for its boot; NULL: no memory. */
+char	**environ_with(char *const env[], const char *variable, bool strict);
+void	 environ_free(char **);
+void	 exec_init(void);	/* before the environment is cleared */
+/*
+ * What a program that this process executes needs (exec.c).  EXEC: in the place
+ * of this process, SPAWN: in a child, MOVE: likewise, with file actions.
+ */
+enum exec_kind { EXEC, SPAWN, MOVE };
+struct exec_plan {
+	char *const	*env;
+	char		**copy;		/* allocated, or NULL */
+	char		*inherited;	/* inherit_prepare() */
+};
+/* Returns an errno value; exec_end() follows in any case. */
+int	 exec_plan(struct exec_plan *, const char *program, char *const env[],
+	    enum exec_kind);
+void	 exec_end(struct exec_plan *);
+void	 api_let_go(void);	/* closes what the program has open */
+void	 api_drain(void);	/* serves the clients, and ends the stack */
+/*
+ * In the process with the stack: executes a program as its child, and ends when
+ * it ends (outlive.c).  Returns an errno value if it cannot be executed.
+ */
+int	 outlive_spawn(const char *program, char *const argv[],
+	    char *const env[], bool search);
 extern pid_t api_owner;		/* the process that has the stack */
 /* False in a vfork()ed child, which shares memory but not descriptors. */
 bool	 api_own_process(void);

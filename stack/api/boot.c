@@ -23,7 +23,7 @@
 
 atomic_u32 api_inet6_kernel;
 atomic_u32 api_unix_sockets = UNIX_KERNEL;
-static atomic_u32 api_drain = 500;	/* milliseconds */
+static atomic_u32 drain_ms = 500;	/* milliseconds */
 static atomic_u32 api_status = API_PASSIVE;
 static pid_t api_pid;	/* [I] after boot, and in a child */
 
@@ -41,7 +41,7 @@ static const struct sysctl_oid api_oids[] = {
 	  .oid_descr = "server of AF_UNIX sockets: kernel, "
 	      "stack" },
 	{ .oid_name = "api.drain", .oid_type = CTL_U32,
-	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_drain,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &drain_ms,
 	  .oid_max = 60000,
 	  .oid_descr = "milliseconds that an exiting program waits for its "
 	      "data to be acknowledged" },
@@ -59,43 +59,7 @@ api_own_process(void)
 	return (api_state() != API_PASSIVE && getpid() == api_pid);
 }
 
-/*
- * Programs executed by this one do not use the stack, because two stacks
- * cannot share a device.  Other preloaded libraries are kept.
- */
-static void
-clear_environment(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-	char *copy, *rest, *name, *kept;
-
-	unsetenv("STACK_CLIENT");
-	unsetenv("STACK_CONF");
-	unsetenv("STACK_STRICT");
-	if (preload == NULL)
-		return;
-	copy = strdup(preload);
-	kept = calloc(1, strlen(preload) + 1);
-	if (copy == NULL || kept == NULL)
-		panic("libstack: no memory for the environment");
-	for (name = strtok_r(copy, ": ", &rest); name != NULL;
-	    name = strtok_r(NULL, ": ", &rest)) {
-		if (strstr(name, "libstack") != NULL)
-			continue;
-		if (*kept != '\0')
-			strcat(kept, ":");
-		strcat(kept, name);
-	}
-	if (*kept != '\0')
-		setenv("LD_PRELOAD", kept, 1);
-	else
-		unsetenv("LD_PRELOAD");
-	free(copy);
-	free(kept);
-}
-
-/* Calls fn for each open descriptor of the process. */
-static void
+void
 each_descriptor(void (*fn)(int fd, void *), void *arg)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -169,7 +133,6 @@ api_boot(int (*configure)(const char *), const char *arg)
 	fileops = &api_fileops;
 	each_descriptor(hide_descriptor, &before);
 	ctl_release();
-	clear_environment();
 	api_pid = getpid();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store_rel_u32(&api_status, API_UP);
@@ -187,7 +150,6 @@ boot_client(const char *value)
 	file_init();
 	fd_lock_start();
 	inherit_boot(value);
-	clear_environment();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	api_become_client();
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -197,10 +159,12 @@ boot_client(const char *value)
 __attribute__((constructor)) static void
 boot(void)
 {
-	const char *path = getenv("STACK_CONF"), *client = getenv("STACK_CLIENT");
+	const char *path = environ_find(environ, "STACK_CONF");
+	const char *client = environ_find(environ, "STACK_CLIENT");
 
 	(void)real_table();	/* while there is only one thread */
 	exec_init();
+	environ_clear();
 	if (client != NULL)
 		boot_client(client);
 	else if (path != NULL && api_boot(loader_read, path) != 0)
@@ -224,6 +188,15 @@ count_unsent(struct socket *so, void *arg)
 		++*n;
 }
 
+void
+api_let_go(void)
+{
+	api_enter();
+	fd_foreach(close_socket);
+	fd_close_kernel(0, ~0U);
+	api_leave(0);
+}
+
 /*
  * The process must outlive its clients.  It looks as if it had ended: all its
  * descriptors are closed, and signals have their default actions.
@@ -242,8 +215,8 @@ serve_clients(void)
  * A kernel continues to send what a program wrote before it exited.  The stack
  * ends with the program and its children, so exit() waits for a short time.
  */
-static void
-drain(void)
+void
+api_drain(void)
 {
 	nsec_t deadline;
 	unsigned unsent = 0;
@@ -251,7 +224,7 @@ drain(void)
 	api_enter();	/* never left: no handler runs any more */
 	fd_foreach(close_socket);
 	serve_clients();
-	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
+	deadline = deadline_ms((int)atomic_load_u32(&drain_ms));
 	do {
 		struct waiter nap;
 
@@ -272,7 +245,7 @@ end(void)
 		return;
 	fflush(NULL);	/* streams of sockets; exit() would do it later */
 	if (api_state() == API_UP)
-		drain();
+		api_drain();
 }
 
 /*
@@ -283,7 +256,7 @@ EXPORT void
 _exit(int status)
 {
 	if (api_state() == API_UP && api_own_process() && server_has_clients())
-		drain();
+		api_drain();
 	(void)real.syscall(SYS_exit_group, status);
 	__builtin_unreachable();
 }

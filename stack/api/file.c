@@ -299,6 +299,12 @@ fd_convert(int fd, struct file *f, bool cloexec)
 		file_close(stale);
 }
 
+void
+fd_hold_place(int fd)
+{
+	(void)real.dup3(placeholder, fd, O_CLOEXEC);
+}
+
 int
 fd_close(int fd, struct file **fp)
 {

@@ -16,33 +16,14 @@
 /* Between prepare and parent or child; guarded by the table's lock. */
 static struct {
 	bool		 active;
-	int		 theirs, ours;	/* the new root */
-	struct client	*client;	/* in the process with the stack */
-	uint32_t	 n;
-	union {
-		struct file **files;
-		uint32_t *handles;
-	};
+	int		 root;		/* of the new client; -1: none */
 } forking;
 
-static void
-count(int fd, struct file *f)
+static bool
+is_file(int fd, const struct file *f)
 {
 	(void)fd;
-	f->f_handle = 0;
-	forking.n++;
-}
-
-/* Handles are the order of files in the table, which the child knows, too. */
-static void
-hold_file(int fd, struct file *f)
-{
-	(void)fd;
-	if (f->f_type == FT_RESERVED || f->f_handle != 0)
-		return;
-	(void)file_hold(f);
-	forking.files[forking.n++] = f;
-	f->f_handle = forking.n;
+	return (f->f_type != FT_RESERVED);
 }
 
 static void
@@ -54,51 +35,6 @@ expose_set(int fd, struct file *f)
 		epoll_expose(f->f_ep);	/* the child waits with the kernel's */
 	if (f != NULL)
 		frele(f);
-}
-
-static void
-note_handle(int fd, struct file *f)
-{
-	(void)fd;
-	if (f->f_type != FT_RESERVED)
-		forking.handles[forking.n++] = f->f_handle;
-}
-
-static void
-count_slots(int fd, struct file *f)
-{
-	(void)fd, (void)f;
-	forking.n++;
-}
-
-/* Table locked, in the process with the stack. */
-static void
-prepare_server(void)
-{
-	forking.n = 0;
-	fd_foreach(count);
-	forking.files = kmalloc((forking.n + 1) * sizeof(*forking.files));
-	forking.n = 0;
-	fd_foreach(hold_file);
-	forking.client = server_client(forking.theirs, forking.files,
-	    forking.n);
-	kfree(forking.files);
-}
-
-/* Table locked, in a client. */
-static void
-prepare_client(void)
-{
-	forking.n = 0;
-	fd_foreach(count_slots);
-	forking.handles = kmalloc((forking.n + 1) * sizeof(*forking.handles));
-	forking.n = 0;
-	fd_foreach(note_handle);
-	if (!remote_fork(forking.theirs, forking.handles, forking.n)) {
-		fd_hidden_close(forking.ours);
-		forking.ours = -1;
-	}
-	kfree(forking.handles);
 }
 
 void
@@ -113,30 +49,19 @@ fork_prepare(void)
 	}
 	fd_lockops->change();
 	forking.active = true;
-	forking.client = NULL;
-	remote_root_pair(&forking.ours, &forking.theirs);
-	if (api_state() == API_UP)
-		prepare_server();
-	else
-		prepare_client();
+	forking.root = newclient_root(is_file);
 	mach_alloc_fork();
 }
 
 void
 fork_parent(void)
 {
-	struct client *cl = forking.client;
-
 	if (!forking.active || !api_own_process())
 		return;
 	mach_alloc_fork_parent();
 	forking.active = false;
-	fd_hidden_close(forking.ours);
-	if (cl == NULL)
-		fd_hidden_close(forking.theirs);
+	fd_hidden_close(forking.root);
 	fd_lockops->changed();
-	if (cl != NULL)
-		server_add(cl);
 	api_leave(0);
 }
 
@@ -182,8 +107,8 @@ fork_child(void)
 	fd_foreach(forget_references);
 	fd_foreach(adopt);
 	api_become_client();
-	fd_close_hidden(forking.active ? forking.ours : -1);
-	remote_start(forking.active ? forking.ours : -1);
+	fd_close_hidden(forking.active ? forking.root : -1);
+	remote_start(forking.active ? forking.root : -1);
 	if (forking.active)
 		fd_lockops->changed();
 	fd_lock_forked();

@@ -1,31 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets that survive exec().  A client that executes a program forks for the
- * server's sake: the new client has a root and the sockets without FD_CLOEXEC,
- * and exec() ends the old one.  Placeholders and the new root stay open, and
- * $STACK_CLIENT has their numbers:
+ * Sockets that survive exec(), and those of posix_spawn()'s programs.  A process
+ * that executes a program registers a new client, which has a root and the
+ * sockets without FD_CLOEXEC.  $STACK_CLIENT has what the library needs to boot
+ * without a network in the program (stack_boot_client()):
  *
- *	root api_owner api.inet6_kernel unix.sockets { descriptor handle inode }
+ *	root all api_owner api.inet6_kernel unix.sockets
  *
- * The library boots without a network in the program (stack_boot_client()).
+ * Without a root (-1) its calls fail like those of the process itself.
+ *
+ * While the kernel executes the program, the number of each socket is a file in
+ * memory in the place of its placeholder, with the file's handle in its name.
+ * So the kernel itself does what file actions say (posix_spawn(3)), and the
+ * program finds its sockets by these names.
  */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api/remote.h"
+#include "kern/planted.h"
 
-#define	HEAD_LEN	64	/* max characters of the variable's start */
-#define	SOCKET_LEN	48	/* and of each socket */
+#define	VARIABLE_LEN	96	/* max characters of the variable */
+#define	NAME_LEN	64	/* and of a file's name */
 
 /* From inherit_prepare() to inherit_undo(); guarded by the table's lock. */
 static struct {
 	int		 root;
-	uint32_t	 n;
-	uint32_t	*handles;
-	char		*end;	/* of the variable */
+	file_test	*wanted;
+	int		 error;
 } passing;
+
+static bool
+any_socket(int fd, const struct file *f)
+{
+	(void)fd;
+	return (f->f_type == FT_SOCKET);
+}
 
 static bool
 survives(int fd, const struct file *f)
@@ -33,112 +46,100 @@ survives(int fd, const struct file *f)
 	return (f->f_type == FT_SOCKET && !fd_cloexec(fd));
 }
 
+/* A named file in the place of the placeholder. */
 static void
-count(int fd, struct file *f)
+name_number(int fd, struct file *f)
 {
-	if (survives(fd, f))
-		passing.n++;
+	char name[NAME_LEN];
+	int named;
+
+	if (passing.error != 0 || !passing.wanted(fd, f))
+		return;
+	snprintf(name, sizeof(name), "libstack.%d.%u.%ju", (int)api_owner,
+	    f->f_handle, (uintmax_t)file_inode(f));
+	named = memfd_create(name, MFD_CLOEXEC);
+	if (named == -1 || real.dup3(named, fd, fd_cloexec(fd) ? O_CLOEXEC :
+	    0) == -1)
+		passing.error = errno;
+	if (named != -1)
+		real.close(named);
 }
 
 static void
-note(int fd, struct file *f)
+unname_number(int fd, struct file *f)
 {
-	if (survives(fd, f))
-		passing.handles[passing.n++] = f->f_handle;
+	if (passing.wanted(fd, f))
+		fd_hold_place(fd);
 }
 
-static void
-describe(int fd, struct file *f)
-{
-	if (survives(fd, f))
-		passing.end += snprintf(passing.end, SOCKET_LEN,
-		    " %d %u %ju", fd, f->f_handle, (uintmax_t)f->f_inode);
-}
-
-static void
-keep(int fd, struct file *f)
-{
-	if (survives(fd, f))
-		(void)real.fcntl(fd, F_SETFD, 0);
-}
-
-static void
-keep_no_longer(int fd, struct file *f)
-{
-	if (survives(fd, f))
-		(void)real.fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-/* Table locked.  The variable that has the text; NULL: nothing is inherited. */
 static char *
-new_client(void)
+variable(void)
 {
-	char *variable = malloc(HEAD_LEN + passing.n * SOCKET_LEN);
-	int theirs;
+	char *text = malloc(VARIABLE_LEN);
 
-	remote_root_pair(&passing.root, &theirs);
-	if (variable == NULL || passing.root == -1 || theirs == -1 ||
-	    !remote_fork(theirs, passing.handles, passing.n)) {
-		fd_hidden_close(passing.root);
-		free(variable);
-		variable = NULL;
-	} else
-		passing.end = variable + snprintf(variable, HEAD_LEN,
-		    "STACK_CLIENT=%d %d %u %u", passing.root, (int)api_owner,
+	if (text != NULL)
+		snprintf(text, VARIABLE_LEN, "STACK_CLIENT=%d %d %d %u %u",
+		    passing.root, passing.wanted == any_socket, (int)api_owner,
 		    atomic_load_u32(&api_inet6_kernel),
 		    atomic_load_u32(&api_unix_sockets));
-	fd_hidden_close(theirs);
-	return (variable);
+	return (text);
 }
 
-/* Table locked. */
-static char *
-pass(void)
+int
+inherit_prepare(bool all, char **text)
 {
-	char *variable = NULL;
-
-	passing.n = 0;
-	fd_foreach(count);
-	passing.handles = calloc(passing.n + 1, sizeof(*passing.handles));
-	if (passing.n == 0 || passing.handles == NULL)
-		goto out;
-	passing.n = 0;
-	fd_foreach(note);
-	variable = new_client();
-	if (variable == NULL)
-		goto out;
-	fd_foreach(describe);
-	(void)real.fcntl(passing.root, F_SETFD, 0);
-	fd_foreach(keep);
-out:
-	free(passing.handles);
-	return (variable);
-}
-
-char *
-inherit_prepare(void)
-{
-	char *variable;
-
-	if (api_state() != API_CLIENT || !api_own_process())
-		return (NULL);
 	api_enter();	/* a handler must not find the table locked */
-	fd_lockops->change();
-	variable = pass();
-	if (variable == NULL) {
-		fd_lockops->changed();
-		api_leave(0);
+	if (api_state() == API_UP)
+		server_start();
+	if (!PLANTED(FD_EXEC))
+		fd_lockops->change();
+	passing.wanted = all ? any_socket : survives;
+	passing.error = 0;
+	passing.root = newclient_root(passing.wanted);
+	*text = variable();
+	if (*text == NULL)
+		passing.error = ENOMEM;
+	fd_foreach(name_number);
+	if (passing.error != 0) {
+		inherit_undo();
+		free(*text);
+		*text = NULL;
+		return (passing.error);
 	}
-	return (variable);
+	(void)real.fcntl(passing.root, F_SETFD, 0);
+	return (0);
 }
 
 void
 inherit_undo(void)
 {
-	fd_foreach(keep_no_longer);
+	fd_foreach(unname_number);
 	fd_hidden_close(passing.root);
+	if (!PLANTED(FD_EXEC))
+		fd_lockops->changed();
+	api_leave(0);
+}
+
+static void
+any_survivor(int fd, struct file *f)
+{
+	if (survives(fd, f))
+		passing.error = 1;
+}
+
+bool
+inherit_any(void)
+{
+	bool any;
+
+	api_enter();
+	fd_lockops->change();
+	passing.error = 0;
+	fd_foreach(any_survivor);
+	any = passing.error != 0;
 	fd_lockops->changed();
 	api_leave(0);
+	return (any);
 }
 
 /* The file of a handle that an earlier descriptor has: a hold, or NULL. */
@@ -160,36 +161,72 @@ same_file(int before, uint32_t handle)
 	return (NULL);
 }
 
-static void
-adopt(int fd, uint32_t handle, uint64_t inode)
-{
-	struct file *f = same_file(fd, handle);
+/* The handles that a new program has found. */
+struct found {
+	uint32_t	 n, room;
+	uint32_t	*handles;
+};
 
+static void
+found_add(struct found *found, uint32_t handle)
+{
+	if (found->n == found->room) {
+		found->room = 2 * found->room + 16;
+		found->handles = realloc(found->handles, found->room *
+		    sizeof(*found->handles));
+		if (found->handles == NULL)
+			panic("libstack: no memory for a client of the stack");
+	}
+	found->handles[found->n++] = handle;
+}
+
+/* A descriptor that the program has got: is it a socket of the stack? */
+static void
+adopt(int fd, void *arg)
+{
+	char path[32], name[NAME_LEN + 32];
+	uint32_t handle;
+	uint64_t inode;
+	struct file *f;
+	ssize_t len;
+	int owner;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, name, sizeof(name) - 1);
+	if (len <= 0 || fd >= API_MAXFD)
+		return;
+	name[len] = '\0';
+	if (sscanf(name, "/memfd:libstack.%d.%" SCNu32 ".%" SCNu64, &owner,
+	    &handle, &inode) != 3 || owner != api_owner)
+		return;
+	f = same_file((int)fd_limit(), handle);
 	if (f == NULL) {
 		f = file_new(FT_SOCKET);
 		f->f_handle = handle;
 		f->f_inode = inode;
+		found_add(arg, handle);
 	}
-	(void)real.fcntl(fd, F_SETFD, FD_CLOEXEC);
-	fd_adopt(fd, f, false);
+	fd_convert(fd, f, false);
 }
 
 void
 inherit_boot(const char *value)
 {
-	char *p;
-	const int root = (int)strtol(value, &p, 10);
+	struct found found = { 0 };
+	unsigned inet6_kernel, unix_sockets;
+	int root, all, owner;
 
+	if (sscanf(value, "%d %d %d %u %u", &root, &all, &owner, &inet6_kernel,
+	    &unix_sockets) != 5)
+		panic("libstack: STACK_CLIENT=%s", value);
 	(void)real.fcntl(root, F_SETFD, FD_CLOEXEC);
 	fd_hide(root);
 	remote_start(root);
-	api_owner = (pid_t)strtol(p, &p, 10);
-	atomic_store_u32(&api_inet6_kernel, (uint32_t)strtoul(p, &p, 10));
-	atomic_store_u32(&api_unix_sockets, (uint32_t)strtoul(p, &p, 10));
-	while (*p != '\0') {
-		const int fd = (int)strtol(p, &p, 10);
-		const uint32_t handle = (uint32_t)strtoul(p, &p, 10);
-
-		adopt(fd, handle, strtoumax(p, &p, 10));
-	}
+	api_owner = owner;
+	atomic_store_u32(&api_inet6_kernel, inet6_kernel);
+	atomic_store_u32(&api_unix_sockets, unix_sockets);
+	each_descriptor(adopt, &found);
+	if (all)
+		remote_keep(found.handles, found.n);
+	free(found.handles);
 }

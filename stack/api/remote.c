@@ -273,19 +273,34 @@ remote_eventfd(void)
 	    self.eventfd : -1);
 }
 
-bool
-remote_fork(int new, const uint32_t *handles, unsigned n)
+/* A message with handles, and a descriptor or -1. */
+static bool
+send_handles(enum root_message message, const uint32_t *handles, unsigned n,
+    int fd)
 {
 	struct root_header header = {
-		.rh_message = ROOT_FORK, .rh_handles = n
+		.rh_message = message, .rh_handles = n
 	};
 	const struct iovec iov[2] = {
 		{ &header, sizeof(header) },
 		{ (void *)(uintptr_t)handles, n * sizeof(*handles) }
 	};
+
+	return (root != -1 && rights_send(root, iov, 2, &fd, fd != -1) != -1);
+}
+
+bool
+remote_fork(int new, const uint32_t *handles, unsigned n)
+{
 	char done;
 	const struct iovec answer = { &done, 1 };
 
-	return (root != -1 && rights_send(root, iov, 2, &new, 1) != -1 &&
+	return (send_handles(ROOT_FORK, handles, n, new) &&
 	    rights_receive(root, &answer, 1, NULL, 0) == 1);
+}
+
+void
+remote_keep(const uint32_t *handles, unsigned n)
+{
+	(void)send_handles(ROOT_KEEP, handles, n, -1);
 }

@@ -25,7 +25,10 @@
 #ifndef API_REMOTE_H
 #define API_REMOTE_H
 
+#include <net/if.h>
+
 #include "api/api.h"
+#include "net/if_var.h"
 
 /* Requests. */
 #define	REMOTE_REQUESTS(X)						\
@@ -52,6 +55,7 @@
 	X(POLL, poll)							\
 	X(TICKET, ticket)						\
 	X(EXCHANGE, exchange)						\
+	X(INTERFACES, interfaces)					\
 	X(EPOLL_CREATE, epoll_create)					\
 	X(EPOLL_CTL, epoll_ctl)						\
 	X(EPOLL_COLLECT, epoll_collect)					\
@@ -101,13 +105,31 @@ struct remote_poll {
 /* A message on a root, with descriptors as SCM_RIGHTS. */
 enum root_message {
 	ROOT_CHANNEL,	/* socket, shared memory, eventfd */
-	ROOT_FORK	/* the root of a new client; followed by its handles */
+	ROOT_FORK,	/* the root of a new client; followed by its handles */
+	ROOT_KEEP	/* followed by the handles that the client still needs */
 };
 struct root_header {
 	enum root_message rh_message;
 	uint32_t	 rh_handles;
 };
 #define	ROOT_FDS	3
+
+/* An element of an INTERFACES answer: what programs ask about an interface. */
+#define	ADDRS6_MAX	16	/* max addresses of IPv6 that are listed */
+struct interface {
+	char		 name[IFNAMSIZ];
+	unsigned	 index;
+	unsigned	 mtu;
+	bool		 loopback;
+	unsigned char	 lladdr[6];
+	unsigned	 n4, n6;	/* addresses */
+	struct in_addr	 addr4[IF_INET_MAX], mask4[IF_INET_MAX];
+	struct in6_addr	 addr6[ADDRS6_MAX];
+	unsigned	 plen6[ADDRS6_MAX];
+};
+#define	INTERFACES_MAX	(REMOTE_DATA / sizeof(struct interface))
+/* In the process with the stack; returns the number of interfaces. */
+unsigned interface_describe(struct interface *, unsigned room);
 
 /* Sends or receives a message with descriptors; as sendmsg(2). */
 ssize_t	 rights_send(int fd, const struct iovec *, int n, const int *fds,
@@ -123,6 +145,14 @@ void	 remote_root_pair(int *ours, int *theirs);
 int	 remote_root(void);
 /* In a client before its fork() or exec(): false if there is no server. */
 bool	 remote_fork(int root, const uint32_t *handles, unsigned n);
+void	 remote_keep(const uint32_t *handles, unsigned n);
+/*
+ * Table locked: the root of a process to come, hidden, which gets the files
+ * for which wanted() is true (newclient.c); -1: there is no server, or no
+ * descriptor is left.
+ */
+int	 newclient_root(file_test *wanted);
+void	 server_start(void);	/* in the process with the stack, before it */
 
 /* Like the so*() functions of the same names; in a client. */
 int	 remote_socket(int domain, int type, int protocol, struct file **);
@@ -151,6 +181,8 @@ void	 remote_setowner(struct file *, pid_t);
 /* A request of ioctl(2) that returns a number: false if it is another. */
 bool	 remote_number(struct file *, unsigned long cmd, int *value);
 int	 remote_stamp(struct file *, struct timespec *);	/* SIOCGSTAMPNS */
+/* There is room for INTERFACES_MAX; 0: there is no server. */
+unsigned remote_interfaces(struct interface *);
 /*
  * Tests n sockets; stores the number of ready ones.  With arm, and if none is
  * ready, remote_eventfd() becomes readable when one may be.

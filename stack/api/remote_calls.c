@@ -460,6 +460,19 @@ remote_stamp(struct file *f, struct timespec *ts)
 	return (error);
 }
 
+unsigned
+remote_interfaces(struct interface *list)
+{
+	int error;
+	struct remote_call *c = remote_begin(REMOTE_INTERFACES, NULL, &error);
+
+	if (c == NULL || remote_transact(c, -1) != 0 ||
+	    (uint64_t)c->rc_value > INTERFACES_MAX)
+		return (0);
+	memcpy(list, c->rc_data, (size_t)c->rc_value * sizeof(*list));
+	return ((unsigned)c->rc_value);
+}
+
 int
 remote_poll(struct remote_poll *fds, unsigned n, bool arm, int *ready)
 {

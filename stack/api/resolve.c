@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "netinet6/ip6_var.h"
 
 /* A numeric address needs no address of this host (RFC 3493 section 6.1). */
 static bool
@@ -55,7 +54,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 		ours = *hints;
 	if (ours.ai_family == AF_UNSPEC && !is_numeric6(node) &&
 	    (node != NULL || (ours.ai_flags & AI_PASSIVE) == 0) &&
-	    atomic_load_u32(&api_inet6_kernel) == 0 && !in6_global())
+	    atomic_load_u32(&api_inet6_kernel) == 0 && !interface_global6())
 		ours.ai_family = AF_INET;
 	ours.ai_flags &= ~AI_ADDRCONFIG;
 	return (real.getaddrinfo(zone_by_index(node, room, sizeof(room)),

@@ -324,6 +324,15 @@ serve_stamp(struct channel *ch, struct file *f, struct remote_call *c)
 	return (sogetstamp(f->f_so, (struct timespec *)(void *)c->rc_data));
 }
 
+static int
+serve_interfaces(struct channel *ch, struct file *none, struct remote_call *c)
+{
+	(void)ch, (void)none;
+	c->rc_value = interface_describe(
+	    (struct interface *)(void *)c->rc_data, INTERFACES_MAX);
+	return (0);
+}
+
 /* Looks the sockets of a POLL request up; POLLNVAL for those it does not have. */
 static void
 poll_gather(struct channel *ch, struct remote_poll *fds, unsigned n)
@@ -472,6 +481,7 @@ request_type(unsigned request)
 	case REMOTE_CLOSE:
 	case REMOTE_POLL:
 	case REMOTE_EXCHANGE:
+	case REMOTE_INTERFACES:
 	case REMOTE_EPOLL_CREATE:
 	case REMOTE_EPOLL_REFRESH:
 		return (FT_RESERVED);

@@ -326,6 +326,30 @@ client_fork(struct client *cl, int root, const uint32_t *handles, uint32_t n)
 	(void)rights_send(cl->cl_root, &answer, 1, NULL, 0);
 }
 
+/* Drops the files that a client does not need. */
+static void
+client_keep(struct client *cl, const uint32_t *handles, uint32_t n)
+{
+	struct file **unneeded, **needed;
+	uint32_t room;
+
+	mtx_lock(&cl->cl_lock);
+	room = cl->cl_nfiles;
+	unneeded = cl->cl_files;
+	needed = kmalloc(room * sizeof(*needed));
+	for (uint32_t i = 0; i < n; i++)
+		if (handles[i] - 1 < room) {
+			needed[handles[i] - 1] = unneeded[handles[i] - 1];
+			unneeded[handles[i] - 1] = NULL;
+		}
+	cl->cl_files = needed;
+	mtx_unlock(&cl->cl_lock);
+	for (uint32_t i = 0; i < room; i++)
+		if (unneeded[i] != NULL)
+			close_at_exit(unneeded[i]);
+	kfree(unneeded);
+}
+
 /*
  * Of the server's thread only.  Static, so that the leak detector finds what
  * they point to when the process ends.
@@ -343,6 +367,7 @@ root_input(struct client *cl)
 	struct root_buffer *rb = &serving.buffer;
 	const struct iovec iov = { rb, sizeof(*rb) };
 	int fds[ROOT_FDS];
+	uint32_t n;
 	ssize_t len;
 
 	fd_lockops->change();
@@ -350,6 +375,8 @@ root_input(struct client *cl)
 	for (unsigned i = 0; i < ROOT_FDS; i++)
 		fds[i] = fd_hidden_copy(fds[i]);
 	fd_lockops->changed();
+	n = rb->header.rh_handles < ROOT_HANDLES ? rb->header.rh_handles :
+	    ROOT_HANDLES;
 	if (len < (ssize_t)sizeof(rb->header) || cl->cl_ticket != 0) {
 		mtx_lock(&clients_lock);
 		LIST_REMOVE(cl, cl_link);
@@ -357,9 +384,10 @@ root_input(struct client *cl)
 		client_rele(cl);
 	} else if (rb->header.rh_message == ROOT_CHANNEL)
 		channel_start(cl, fds);
+	else if (rb->header.rh_message == ROOT_KEEP)
+		client_keep(cl, rb->handles, n);
 	else
-		client_fork(cl, fds[0], rb->handles, rb->header.rh_handles <
-		    ROOT_HANDLES ? rb->header.rh_handles : ROOT_HANDLES);
+		client_fork(cl, fds[0], rb->handles, n);
 }
 
 /* Collects what the server waits for; returns the number of descriptors. */
@@ -445,6 +473,30 @@ server_has_clients(void)
 		return (false);
 	mtx_lock(&clients_lock);
 	any = nclients > 0;
+	mtx_unlock(&clients_lock);
+	return (any);
+}
+
+/* False after the process has ended, before the server's thread knows it. */
+static bool
+client_lives(const struct client *cl)
+{
+	struct pollfd root = { .fd = cl->cl_root };
+
+	return (real.ppoll(&root, 1, &(struct timespec){ 0 }, NULL) == 0);
+}
+
+bool
+server_in_use(void)
+{
+	struct client *cl;
+	bool any = false;
+
+	if (server == NULL)
+		return (false);
+	mtx_lock(&clients_lock);
+	LIST_FOREACH(cl, &clients, cl_link)
+		any = any || client_lives(cl);
 	mtx_unlock(&clients_lock);
 	return (any);
 }

@@ -15,7 +15,6 @@
  * server_drop() follows.
  */
 struct client;
-void	 server_start(void);		/* creates its thread, once */
 struct client *server_client(int root, struct file *const *, unsigned n);
 void	 server_add(struct client *);
 void	 server_drop(struct client *);
@@ -27,6 +26,7 @@ void	 server_drop(struct client *);
 int	 server_ticket(int root, struct file *);
 int	 server_exchange(uint32_t number, struct file **);
 bool	 server_has_clients(void);
+bool	 server_in_use(void);		/* by a client that has not ended */
 void	 server_linger(void);		/* until no client is left */
 
 /* Files of a client. */

@@ -92,8 +92,6 @@ socket(int domain, int type, int protocol)
 	error = api_state() == API_CLIENT ?
 	    remote_socket(domain, type, protocol, &f) :
 	    file_socket(domain, type, protocol, &f);
-	if (atomic_load_u32(&api_sockets_made) == 0)
-		atomic_store_u32(&api_sockets_made, 1);
 	if (error == 0)
 		fd_install(fd, f, (type & SOCK_CLOEXEC) != 0);
 	else

@@ -6,6 +6,7 @@
  * library, so that a socket of the stack behaves alike both ways.
  */
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <string.h>
@@ -267,6 +268,9 @@ forks(long number, const long a[NARGS])
 	if (number == SYS_fork)
 		return (true);
 #endif
+	if (number == SYS_clone3)
+		return ((((const struct clone_args *)PTR(0))->flags &
+		    CLONE_VM) == 0);
 	return (number == SYS_clone && (a[0] & CLONE_VM) == 0);
 }
 
@@ -283,6 +287,12 @@ process_call(long number, const long a[NARGS], long *r)
 		return (true);
 	}
 	switch (number) {
+	case SYS_execve:
+		*r = execve(PTR(0), PTR(1), PTR(2));
+		return (true);
+	case SYS_execveat:
+		*r = execveat(NUM(0), PTR(1), PTR(2), PTR(3), NUM(4));
+		return (true);
 	case SYS_rt_sigaction:
 		*r = raw_sigaction(NUM(0), PTR(1), PTR(2));
 		return (true);

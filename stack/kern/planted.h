@@ -54,6 +54,8 @@
 	X(FD_RESERVED, "fd_reserved")					\
 	/* dup2() replaces a descriptor while others do */		\
 	X(FD_REPLACE, "fd_replace")					\
+	/* numbers change while a program is executed with them */	\
+	X(FD_EXEC, "fd_exec")						\
 	/* connect() uses a socket that was closed meanwhile */		\
 	X(CONNECT_CLOSED, "connect_closed")				\
 	/* no race: IPv4 does one more atomic operation a packet */	\

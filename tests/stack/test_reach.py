@@ -92,26 +92,67 @@ def test_a_script_uses_the_stack(installed: Installed, tmp_path: Path, first: st
     assert (done.returncode, done.stdout, done.stderr) == (0, "stack\n", "")
 
 
-def test_a_child_of_a_wrapper_is_reported_once(installed: Installed, tmp_path: Path) -> None:
-    run_twice = '"$@"; "$@"; true'
-    done = bootstack(installed, tmp_path, "sh", "-c", run_twice, "sh", PYTHON, "-c", PROBE, strict=False)
-    assert (done.returncode, done.stdout) == (0, "kernel\nkernel\n"), done.stderr
-    (line,) = done.stderr.splitlines()
-    assert "is a child of process" in line
-    assert line.endswith("its sockets are the kernel's")
+CHILDREN = {
+    "shell": ["sh", "-c", '"$@" && "$@" | cat; true', "sh"],
+    "timeout": ["timeout", "60"],
+    "xargs": ["xargs"],
+    "fork": [PYTHON, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)"],
+    "spawn": [PYTHON, "-c", "import os, sys; pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ);"
+              "assert os.waitpid(pid, 0)[1] == 0"],
+    "system": [PYTHON, "-c", "import os, shlex, sys; assert os.system(shlex.join(sys.argv[1:])) == 0"],
+}  # fmt: skip
 
 
-def test_a_child_of_a_wrapper_is_refused(installed: Installed, tmp_path: Path) -> None:
-    done = bootstack(installed, tmp_path, "timeout", "60", PYTHON, "-c", PROBE, strict=True)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    (line,) = done.stderr.splitlines()
-    assert line.endswith("its sockets would be the kernel's")
-
-
-def test_children_of_a_program_with_sockets_are_its_own_affair(installed: Installed, tmp_path: Path) -> None:
-    program = "import socket, subprocess\nsocket.socket()\nsubprocess.run(['true'], check=True)\n"
-    done = bootstack(installed, tmp_path, PYTHON, "-c", program, strict=True)
+@pytest.mark.parametrize("name", CHILDREN)
+def test_a_program_that_a_child_executes_uses_the_same_stack(installed: Installed, tmp_path: Path, name: str) -> None:
+    done = bootstack(installed, tmp_path, *CHILDREN[name], PYTHON, "-c", PROBE, strict=True)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("stack\nstack\n" if name == "shell" else "stack\n")
+
+
+# A process gives itself a connection, and becomes a program that answers on it and reports a signal.
+BECOME = """
+import os, socket, sys
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+os.set_inheritable(server.fileno(), True)
+if os.fork() == 0:
+    server.close()
+    client.sendall(b"x")
+    assert client.recv(1) == b"y"
+    client.sendall(b"z")
+    os._exit(0)
+client.close()
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], str(server.fileno())])
+"""
+BECOME_ANSWER = """
+import os, signal, socket, sys
+connection = socket.socket(fileno=int(sys.argv[1]))
+assert connection.recv(1) == b"x"
+signal.signal(signal.SIGUSR1, lambda *_: connection.send(b"y"))
+os.kill(os.getppid(), signal.SIGUSR1)
+assert connection.recv(1) == b"z"
+sys.exit(7)
+"""
+
+
+def test_a_process_becomes_a_program_with_its_sockets(installed: Installed, tmp_path: Path) -> None:
+    done = bootstack(installed, tmp_path, PYTHON, "-c", BECOME, BECOME_ANSWER, strict=True)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_a_program_that_cannot_be_executed_is_an_error_of_exec(installed: Installed, tmp_path: Path) -> None:
+    program = BECOME.replace("sys.executable, [", "'/nonexistent', [")
+    done = bootstack(installed, tmp_path, PYTHON, "-c", program, BECOME_ANSWER, strict=True)
+    assert done.returncode == 1
+    assert "FileNotFoundError" in done.stderr
+
+
+def test_a_program_ends_by_the_signal_of_the_one_it_became(installed: Installed, tmp_path: Path) -> None:
+    answer = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    done = bootstack(installed, tmp_path, PYTHON, "-c", BECOME, answer, strict=True)
+    assert done.returncode == -9
 
 
 @pytest.mark.parametrize(("strict", "status"), [(False, 0), (True, 2)], ids=["", "strict"])

@@ -9,13 +9,16 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
-#include "api/remote.h"
+#include "api/server.h"
 #include "kern/lock.h"
+#include "tests/check.h"
 
 #define	FREE		0
 #define	PLACEHOLDER	1	/* file id is stored as id + 1 */
 #define	HIDDEN_FD	1000
+#define	NAMED		99	/* id of a file in memory */
 
 /* One word for each number, so that a call is one step, as in a kernel. */
 static atomic_u32 numbers[KERNEL_FDS];
@@ -86,11 +89,12 @@ kernel_close(int fd)
 static int
 kernel_dup3(int fd, int newfd, int flags)
 {
-	uint32_t what;
+	uint32_t what = PLACEHOLDER;
 
 	(void)flags;
-	if (!number_valid(fd) || !number_valid(newfd) ||
-	    (what = atomic_load_acq_u32(&numbers[fd])) == FREE) {
+	if ((fd != HIDDEN_FD && !number_valid(fd)) || !number_valid(newfd) ||
+	    (fd != HIDDEN_FD &&
+	    (what = atomic_load_acq_u32(&numbers[fd])) == FREE)) {
 		errno = EBADF;
 		return (-1);
 	}
@@ -157,6 +161,13 @@ eventfd(unsigned count, int flags)
 	return (HIDDEN_FD);
 }
 
+int
+memfd_create(const char *name, unsigned flags)
+{
+	(void)name, (void)flags;
+	return (kernel_open(NAMED));
+}
+
 static int
 kernel_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
@@ -220,7 +231,76 @@ api_leave(int error)
 	return (false);
 }
 
+pid_t api_owner;
+atomic_u32 api_inet6_kernel, api_unix_sockets;
+
+void
+each_descriptor(void (*fn)(int fd, void *), void *arg)
+{
+	(void)fn, (void)arg;
+}
+
+/* The client of one program that is executed, for kernel_program_ends(). */
+static struct client {
+	struct file	*files[KERNEL_FDS];
+	unsigned	 n;
+} program;
+
+void
+server_start(void)
+{
+}
+
+struct client *
+server_client(int root, struct file *const *files, unsigned n)
+{
+	(void)root;
+	CHECK(n <= KERNEL_FDS);
+	memcpy(program.files, files, n * sizeof(*files));
+	program.n = n;
+	return (&program);
+}
+
+void
+server_add(struct client *cl)
+{
+	(void)cl;
+}
+
+void
+kernel_program_ends(void)
+{
+	for (unsigned i = 0; i < program.n; i++)
+		file_close(program.files[i]);
+	program.n = 0;
+}
+
+void
+remote_root_pair(int *ours, int *theirs)
+{
+	*ours = *theirs = HIDDEN_FD;
+}
+
 /* A process of the simulator has the stack: it is never a client. */
+bool
+remote_fork(int root, const uint32_t *handles, unsigned n)
+{
+	(void)root, (void)handles, (void)n;
+	return (false);
+}
+
+void
+remote_keep(const uint32_t *handles, unsigned n)
+{
+	(void)handles, (void)n;
+}
+
+void
+remote_start(int root)
+{
+	(void)root;
+}
+
 void
 remote_close(struct file *f)
 {

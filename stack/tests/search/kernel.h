@@ -16,6 +16,8 @@ void	 kernel_reset(void);	/* all numbers are free */
 int	 kernel_open(uint32_t id);
 /* The file of a number: 0 if it is a placeholder or free. */
 uint32_t kernel_file(int fd);
+/* The program of the last inherit_prepare() ends: its files are closed. */
+void	 kernel_program_ends(void);
 /* How many numbers are in use. */
 unsigned kernel_used(void);
 

@@ -18,5 +18,6 @@
 #define	sockatmark	model_sockatmark
 #define	open		model_open
 #define	eventfd		model_eventfd
+#define	memfd_create	model_memfd_create
 
 #endif /* TESTS_SEARCH_NAMES_H */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "api/epoll.h"
@@ -175,6 +176,26 @@ use_scene(void)
 	    watch_it });
 }
 
+/* As exec() or posix_spawn() of a program that has the sockets, and ends. */
+static void
+execute(void *unused)
+{
+	char *variable;
+
+	(void)unused;
+	CHECK_EQ(inherit_prepare(false, &variable), 0);
+	inherit_undo();
+	free(variable);
+	kernel_program_ends();
+}
+
+static void
+execute_scene(void)
+{
+	meet((void (*const [])(void *)){ close_it, execute, duplicate_it,
+	    replace_high });
+}
+
 /* Another thread's accept() has reserved a number. */
 static void
 take_reserved(void *fd)
@@ -227,6 +248,8 @@ const struct scene fd_scenes[] = {
 	    prepare, pass_scene },
 	{ "fd-use", "connect(), poll(), shutdown(), epoll_ctl() and close()",
 	    "", prepare, use_scene },
+	{ "fd-exec", "a program is executed with a descriptor that others close",
+	    "", prepare, execute_scene },
 	{ "fd-reserve", "a number that accept() has reserved", "", prepare,
 	    reserve_scene },
 	{ 0 }
