@@ -37,6 +37,7 @@
 	X(ROUTE,	"route",	50,	NEVER)			\
 	X(RTABLE,	"rtable",	52,	NEVER)			\
 	X(IN6,		"in6",		54,	NEVER)			\
+	X(PMTU,		"pmtu",		54,	NEVER)			\
 	X(GROUP,	"group",	54,	NEVER)			\
 	X(ARP,		"arp",		55,	NEVER)			\
 	X(ND6,		"nd6",		55,	NEVER)			\

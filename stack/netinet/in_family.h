@@ -47,8 +47,9 @@ struct in_family {
 	uint32_t	 af_minmtu; /* MTU that every path supports */
 	struct in6_addr	 af_any, af_loopback;
 	/*
-	 * Source address and MTU of the route to c->faddr; uses c->laddr as
-	 * the source if it is set.  False: no route.
+	 * Source address of the route to c->faddr and MTU of its link, which
+	 * limits what can be received; uses c->laddr as the source if it is
+	 * set.  False: no route.
 	 */
 	bool		(*af_route)(const struct in_conninfo *c,
 			    struct in6_addr *src, uint32_t *mtu);
@@ -178,6 +179,26 @@ af_ismany(const struct in_family *af, const struct mbuf *m,
 {
 	return (af == &in4_family ? in4_ismany(m, addr) :
 	    in6_ismany(m, addr));
+}
+
+/*
+ * in_pmtu.c: the MTU of the path to a destination, at most that of its first
+ * link.  What ICMP reports is kept for all later packets and connections; an
+ * IPv4 report only if it quotes what a socket sent (RFC 5927 section 7).
+ */
+void	 in_pmtu_init(void);
+uint32_t in_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu);
+void	 in_pmtu_update(const struct in6_addr *dst, uint32_t zone,
+	    uint32_t mtu);
+
+/* Like af_route, with the MTU of the path, which limits what can be sent. */
+static inline bool
+af_path(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
+{
+	if (!in_family(&c->faddr)->af_route(c, src, mtu))
+		return (false);
+	*mtu = in_pmtu(&c->faddr, c->zone, *mtu);
+	return (true);
 }
 
 /* The family of a packet that starts at its IP header. */

@@ -160,6 +160,19 @@ in_pcbsetopt(struct inpcb *inp, int level, int name, const void *val,
 	    setopt6(inp, name, num));
 }
 
+/* IP_MTU: the MTU of the path to the peer. */
+static int
+getmtu(const struct inpcb *inp, int *num) REQUIRES(inp->inp_socket->so_lock)
+{
+	struct in6_addr src;
+	uint32_t mtu;
+
+	if (!inp->inp_connected || !af_path(&inp->inp_conn, &src, &mtu))
+		return (ENOTCONN);
+	*num = (int)mtu;
+	return (0);
+}
+
 static int
 getopt4(const struct inpcb *inp, int name, int *num)
     REQUIRES(inp->inp_socket->so_lock)
@@ -174,6 +187,8 @@ getopt4(const struct inpcb *inp, int name, int *num)
 	case IP_MTU_DISCOVER:
 		*num = inp->inp_mtudiscover;
 		return (0);
+	case IP_MTU:
+		return (getmtu(inp, num));
 	case IP_RECVERR:
 		*num = inp->inp_recverr;
 		return (0);
@@ -206,9 +221,6 @@ static int
 getopt6(const struct inpcb *inp, int name, int *num)
     REQUIRES(inp->inp_socket->so_lock)
 {
-	struct in6_addr src;
-	uint32_t mtu;
-
 	switch (name) {
 	case IPV6_V6ONLY:
 		*num = inp->inp_v6only;
@@ -242,12 +254,7 @@ getopt6(const struct inpcb *inp, int name, int *num)
 	case IPV6_MULTICAST_HOPS:
 		return (getopt4(inp, IP_MULTICAST_TTL, num));
 	case IPV6_MTU:
-		if (!inp->inp_connected ||
-		    !in_family(&inp->inp_conn.faddr)->af_route(&inp->inp_conn,
-		    &src, &mtu))
-			return (ENOTCONN);
-		*num = (int)mtu;
-		return (0);
+		return (getmtu(inp, num));
 	default:
 		return (ENOPROTOOPT);
 	}

@@ -373,6 +373,7 @@ ip_init(void)
 	netisr_register(&ip_nh);
 	fragq_init();
 	in_group_init();
+	in_pmtu_init();
 	in_exclusive_init();
 	icmp_init();
 	igmp_init();

@@ -24,7 +24,6 @@
 #include "netinet/ip_tunnel.h"
 
 #define	TUNNEL_NESTING	4	/* RFC 2473 section 6.7's default */
-#define	PATHMTU_LIFE	(600 * NSEC_PER_SEC)	/* RFC 1191 section 6.3 */
 #define	ECN_MASK	3
 
 #define	GRE_CHECKSUM	0x8000
@@ -114,11 +113,8 @@ path_limit(struct tunnel *t, struct in_conninfo *c)
 {
 	uint32_t mtu;
 
-	if (!in_family(&t->t_dst)->af_route(c, &c->laddr, &mtu))
+	if (!af_path(c, &c->laddr, &mtu))
 		return (0);
-	if (mach_uptime() < atomic_load_u64(&t->t_pathmtu_until) &&
-	    atomic_load_u32(&t->t_pathmtu) < mtu)
-		mtu = atomic_load_u32(&t->t_pathmtu);
 	return (mtu > t->t_overhead ? mtu - t->t_overhead : 1);
 }
 
@@ -436,11 +432,8 @@ tunnel_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 		return;
 	for (t = tunnels; t != NULL; t = t->t_next)
 		if (IN6_ARE_ADDR_EQUAL(&t->t_src, &c->laddr) &&
-		    IN6_ARE_ADDR_EQUAL(&t->t_dst, &c->faddr)) {
-			atomic_store_u32(&t->t_pathmtu, mtu);
-			atomic_store_u64(&t->t_pathmtu_until,
-			    mach_uptime() + PATHMTU_LIFE);
-		}
+		    IN6_ARE_ADDR_EQUAL(&t->t_dst, &c->faddr))
+			in_pmtu_update(&c->faddr, c->zone, mtu);
 }
 
 void

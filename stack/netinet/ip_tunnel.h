@@ -12,7 +12,6 @@
 /*
  * Locks used to protect struct tunnel members:
  *	[I] immutable after attach
- *	[a] atomic
  */
 struct tunnel {
 	struct ifnet	 t_if;
@@ -23,8 +22,6 @@ struct tunnel {
 	uint8_t		 t_ttl;		/* [I] TTL of outer packets */
 	struct in6_addr	 t_src, t_dst;	/* [I] outer addresses, same family */
 	uint32_t	 t_overhead;	/* [I] bytes of outer headers */
-	atomic_u32	 t_pathmtu;	/* [a] outer path's MTU, from ICMP */
-	atomic_u64	 t_pathmtu_until;	/* [a] valid until this time */
 };
 
 void	 tunnel_init(void);		/* at boot */

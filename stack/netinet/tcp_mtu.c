@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The MTU of the path, from ICMP (RFC 1191) or from probes where routers send
- * none (RFC 4821).  Segments shrink after consecutive timeouts, and larger
+ * The MTU of the path, from ICMP (RFC 1191), which the host remembers for its
+ * next connections, or from probes where routers send none (RFC 4821).  Segments shrink after consecutive timeouts, and larger
  * segments are sent occasionally as probes.
  *
  * A probe consists of new data.  A lost probe is retransmitted in segments of
@@ -53,12 +53,26 @@ set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
 	tp->t_mtu = (struct tcp_mtu){ .high = high, .next = next };
 }
 
+void
+tcp_mtu_recall(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
+	const uint32_t most = tp->t_pathmtu != 0 ? tp->t_pathmtu : largest(tp);
+	const uint32_t mtu = in_pmtu(&c->faddr, c->zone, most);
+
+	if (mtu == most)
+		return;
+	set_search(tp, mtu, getuptime() + SEARCH_AGAIN);
+	set_pathmtu(tp, mtu);
+}
+
 /*
  * With net.inet.tcp.mtu_probing=2 every connection starts with the small size.
  */
 void
 tcp_mtu_init(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
+	tcp_mtu_recall(tp);
 	if (atomic_load_u32(&tcp_mtu_probing) < MTU_PROBING_ALWAYS ||
 	    tp->t_maxseg <= BASE_MSS)
 		return;
@@ -78,6 +92,7 @@ tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
 
 	if (mtu == 0)
 		mtu = 1280;
+	in_pmtu_update(&tp->t_inp.inp_conn.faddr, tp->t_inp.inp_conn.zone, mtu);
 	if (tp->t_pathmtu != 0 && mtu >= tp->t_pathmtu &&
 	    tp->t_mtu.probe == 0)
 		return;

@@ -351,6 +351,7 @@ send_error(struct tcpcb *tp, int error) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	TCPSTAT_INC(outerror);
 	switch (error) {
 	case EMSGSIZE:
+		tcp_mtu_recall(tp);
 		tcp_setmss(tp);
 		return (0);
 	case EHOSTUNREACH:

@@ -52,13 +52,24 @@ receive_sequence(struct tcpcb *tp, tcp_seq irs)
 	tp->rcv_nxt = tp->rcv_adv = tp->last_ack_sent = irs + 1;
 }
 
+/*
+ * The peer's MSS: without an option the default (RFC 9293 MUST-15), and so for
+ * 0, which means no size.  A tiny one would cost a header for each few bytes.
+ */
+static uint16_t
+peer_mss(const struct tcpopts *to, const struct in_conninfo *c)
+{
+	if (!to->has_mss || to->mss == 0)
+		return (tcp_defaultmss(c));
+	return (to->mss > TCP_MSS_MIN ? to->mss : TCP_MSS_MIN);
+}
+
 /* Options of the peer's SYN: those it did not offer are off. */
 static void
 learn_options(struct tcpcb *tp, const struct tcpopts *to)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	tp->t_peermss = to->has_mss ? to->mss :
-	    tcp_defaultmss(&tp->t_inp.inp_conn);
+	tp->t_peermss = peer_mss(to, &tp->t_inp.inp_conn);
 	if (to->has_wscale && (tp->t_flags & TF_WSCALE)) {
 		tp->snd_scale = to->wscale;
 	} else {
@@ -233,8 +244,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 		.hf_flags = tcp_offers() & offered,
 		.hf_tsoffset = tcp_tsoffset(c), .hf_tsval = to->tsval,
 		.hf_mss = tcp_offermss(c, tp->t_usermss),
-		.hf_peermss = to->has_mss ? to->mss :
-		    (uint16_t)tcp_defaultmss(c),
+		.hf_peermss = peer_mss(to, c),
 		.hf_win = syn_window(head), .hf_peerscale = to->wscale,
 		.hf_opts = tp->t_inp.inp_opts,
 	};

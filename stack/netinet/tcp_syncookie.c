@@ -24,7 +24,7 @@
 
 /* Common sizes; the offered one is rounded down. */
 static const uint16_t mss_table[8] = {
-	216, 536, 1200, 1360, 1400, 1440, 1452, 1460
+	TCP_MSS_MIN, 536, 1200, 1360, 1400, 1440, 1452, 1460
 };
 static const uint8_t scale_table[8] = { 0, 0, 1, 2, 4, 6, 7, 8 };
 

@@ -485,6 +485,9 @@ tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 /* tcp_mtu.c */
 /* the handshake is complete */
 void	 tcp_mtu_init(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
+/* Takes over what the host knows of the path. */
+void	 tcp_mtu_recall(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);	/* by ICMP */
 void	 tcp_mtu_timeout(struct tcpcb *tp)

@@ -104,10 +104,20 @@ udp_segment(const struct inpcb *inp, const struct msghdr *msg,
 	if (*size >= len)
 		*size = 0;
 	if (*size != 0 && (len > (uint32_t)*size * UDP_SEGMENTS_MAX ||
-	    !af->af_route(c, &src, &mtu) ||
+	    !af_path(c, &src, &mtu) ||
 	    *size + UDP_HDRLEN + af->af_hdrlen > mtu))
 		return (EINVAL);
 	return (error);
+}
+
+/* IP_PMTUDISC_DO (ip(7)): no datagram is longer than the path's MTU. */
+static bool
+udp_fits(const struct inpcb *inp, const struct in_conninfo *c, uint32_t len)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	return (__predict_true(inp->inp_mtudiscover != IP_PMTUDISC_DO) ||
+	    len + UDP_HDRLEN + in_family(&c->faddr)->af_hdrlen <=
+	    in_pmtu(&c->faddr, c->zone, UINT32_MAX));
 }
 
 /* Sends datagrams of the segment size; the last may be shorter.  Consumes m. */
@@ -171,6 +181,11 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	if (error == 0) {
 		so_assert_locked(inp->inp_socket);
 		error = udp_segment(inp, msg, &c, m->m_pkthdr.len, &size);
+	}
+	if (error == 0) {
+		so_assert_locked(inp->inp_socket);
+		if (!udp_fits(inp, &c, size != 0 ? size : m->m_pkthdr.len))
+			error = EMSGSIZE;
 	}
 	if (error != 0) {
 		m_freem(m);

@@ -263,6 +263,8 @@ udp_error(struct inpcbtable *table, int error, const struct in_conninfo *c,
 
 	if (so == NULL)
 		return;
+	if (error == EMSGSIZE && mtu != 0)
+		in_pmtu_update(&c->faddr, c->zone, mtu);
 	mtx_lock(&so->so_lock);
 	inp = so->so_pcb;
 	if (inp != NULL) {

@@ -241,8 +241,10 @@ icmp6_errinput(struct mbuf *m, unsigned hlen, uint8_t type)
 	/* RFC 8201 section 4: no path has an MTU below the min */
 	if (type == ICMP6_PACKET_TOO_BIG && mtu < IP6_MINMTU)
 		mtu = IP6_MINMTU;
-	if (type == ICMP6_PACKET_TOO_BIG)
-		ip6_pmtu_update(&c.faddr, c.zone, mtu);
+	if (type == ICMP6_PACKET_TOO_BIG) {
+		ICMP6STAT_INC(pathmtu);
+		in_pmtu_update(&c.faddr, c.zone, mtu);
+	}
 	ip6_ctlinput(proto, icmp6_errno(type, icmp6.icmp6_code), &c, header,
 	    mtu, &ie);
 	m_freem(m);

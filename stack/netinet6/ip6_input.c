@@ -284,7 +284,6 @@ ip6_init(void)
 	in6_family_init();
 	netisr_register(&ip6_nh);
 	ip6_exthdr_init();
-	ip6_pmtu_init();
 	route6_init();
 	in6_addr_init();
 	in6_config_init();

@@ -154,8 +154,7 @@ ip6_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
 	/* a reply could not be distinguished from another link's */
 	if (IN6_IS_ADDR_LINKLOCAL(src) && !in_islinklocal(&c->faddr))
 		return (false);
-	*mtu = nh.nh_local ? loif->if_mtu :
-	    ip6_pmtu(&c->faddr, c->zone, ip6_linkmtu(nh.nh_ifp));
+	*mtu = nh.nh_local ? loif->if_mtu : ip6_linkmtu(nh.nh_ifp);
 	return (true);
 }
 
@@ -246,7 +245,7 @@ ip6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
 		nh.nh_ifp = loif;
 	}
 	mtu = nh.nh_local ? loif->if_mtu :
-	    ip6_pmtu(&c->faddr, c->zone, ip6_linkmtu(nh.nh_ifp));
+	    in_pmtu(&c->faddr, c->zone, ip6_linkmtu(nh.nh_ifp));
 	if (ip6_wirelen(m) <= mtu)
 		return (ip6_transmit(nh.nh_ifp, m, &nh.nh_gw));
 	if (opts->dontfrag) {

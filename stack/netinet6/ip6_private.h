@@ -66,12 +66,6 @@ uint32_t ip6_linkmtu(const struct ifnet *);
 /* Length of the longest packet on the wire after segmentation. */
 uint32_t ip6_wirelen(const struct mbuf *);
 
-/* MTUs of paths, from Packet Too Big messages (RFC 8201). */
-void	 ip6_pmtu_init(void);
-uint32_t ip6_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu);
-void	 ip6_pmtu_update(const struct in6_addr *dst, uint32_t zone,
-	    uint32_t mtu);
-
 /*
  * Prepends an IPv6 header and sends out of ifp without a route lookup; src may
  * be unspecified.  Consumes m.

@@ -147,10 +147,10 @@ TEST(path_mtus_replace_each_other)
 		too_big(name);
 	}
 	dst = addr6(name);
-	CHECK_EQ(ip6_pmtu(&dst, 0, 1500), 1400);
+	CHECK_EQ(in_pmtu(&dst, 0, 1500), 1400);
 	too_big("2001:4860::");
 	dst = addr6("2001:4860::");
-	CHECK_EQ(ip6_pmtu(&dst, 0, 1500), 1400);
+	CHECK_EQ(in_pmtu(&dst, 0, 1500), 1400);
 	start_over();
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "netinet/tcp_var.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -431,6 +432,8 @@ TEST(a_path_tells_its_mtu)
 	CHECK_EQ(ctl_mtu, 1400);
 	input_error(ICMP6_PACKET_TOO_BIG, 0, 100, 48);
 	CHECK_EQ(ctl_mtu, IP6_MINMTU);
+	/* the path limits what is sent, not what can be received */
+	CHECK_EQ(tcp_offermss(&c, 0), 1440);
 	m->m_data += 64;
 	m->m_len = m->m_pkthdr.len = 1300;
 	CHECK_EQ(ip6_output(m_copym(m, 0, 1300), &c, PROTO_TEST, &dontfrag),

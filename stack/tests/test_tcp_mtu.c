@@ -6,6 +6,7 @@
 #include "tests/check.h"
 
 #include <errno.h>
+#include <netinet/ip_icmp.h>
 
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
@@ -140,6 +141,92 @@ TEST(an_outage_is_not_taken_for_a_hole_for_long)
 	CHECK(transfer(&f, 1460, 300));
 	CHECK_EQ(segment_size(&f), 1460);
 	take_down(&f);
+}
+
+/*
+ * A report is kept by the host: the next connection begins with it, but offers
+ * what the link can receive (RFC 1191 section 3, RFC 9293 section 3.7.1).
+ */
+TEST(a_path_is_remembered_for_ten_minutes)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f, "0");
+	CHECK_EQ(segment_size(&f), 1460);
+	t_send(f.so, bytes, 1460);
+	peer_icmp(&f.p, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, 1200,
+	    f.p.rcv_nxt);
+	CHECK_EQ(segment_size(&f), 1160);
+	take_down(&f);
+	set_up(&f, "0");
+	CHECK_EQ(segment_size(&f), 1160);
+	CHECK_EQ(t_getint(f.so, IPPROTO_IP, IP_MTU), 1200);
+	/* a larger report about what is in flight changes nothing */
+	t_send(f.so, bytes, 1160);
+	peer_icmp(&f.p, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, 1400,
+	    f.p.rcv_nxt);
+	CHECK_EQ(segment_size(&f), 1160);
+	take_down(&f);
+	f.head = t_listen(PEER_STACK_IP, PORT, 5);
+	f.p = (struct peer){ .window = 65535, .options = options,
+	    .optlen = sizeof(options) };
+	peer_syn(&f.p, PORT, 0, &s);
+	CHECK_EQ(s.options[2] << 8 | s.options[3], 1460);
+	peer_send(&f.p, TH_RST, f.p.snd_nxt, 0, NULL, 0);
+	soclose(f.head);
+	t_sleep(601 * 1000);
+	set_up(&f, "0");
+	CHECK_EQ(segment_size(&f), 1460);
+	CHECK_EQ(t_getint(f.so, IPPROTO_IP, IP_MTU), 1500);
+	take_down(&f);
+}
+
+/* One about data that was not sent is forged (RFC 5927). */
+TEST(a_forged_report_is_not_remembered)
+{
+	struct fixture f;
+
+	set_up(&f, "0");
+	t_send(f.so, bytes, 1460);
+	peer_icmp(&f.p, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, 1200,
+	    f.p.rcv_nxt + 100000);
+	take_down(&f);
+	set_up(&f, "0");
+	CHECK_EQ(segment_size(&f), 1460);
+	take_down(&f);
+}
+
+/* The option's value; 0 means none, and a tiny one is not served. */
+TEST(the_segment_size_of_a_peer_has_a_floor)
+{
+	static const struct { uint16_t mss; int wanted; } cases[] = {
+		{ 0, 536 }, { 1, 88 }, { 87, 88 }, { 88, 88 }, { 100, 100 },
+		{ 1461, 1460 }, { 65535, 1460 },
+	};
+	uint8_t option[] = { 2, 4, 0, 0 };
+	struct fixture f;
+	struct peer_seg s;
+
+	for (unsigned i = 0; i < 2 * nitems(cases); i++) {
+		const uint16_t mss = cases[i / 2].mss;
+
+		t_sysctl_set("net.inet.tcp.syncookies", i % 2 ? "2" : "1");
+		option[2] = (uint8_t)(mss >> 8);
+		option[3] = (uint8_t)mss;
+		f.head = t_listen(PEER_STACK_IP, PORT, 5);
+		f.p = (struct peer){ .window = 65535, .options = option,
+		    .optlen = sizeof(option) };
+		peer_syn(&f.p, PORT, 0, &s);
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+		f.so = t_accept(f.head);
+		if (i % 2 == 0 || mss != 100)	/* a cookie rounds down */
+			CHECK_EQ(segment_size(&f), cases[i / 2].wanted);
+		else
+			CHECK_EQ(segment_size(&f), 88);
+		take_down(&f);
+	}
+	t_sysctl_set("net.inet.tcp.syncookies", "1");
 }
 
 int
