@@ -201,7 +201,7 @@ struct protosw {
 	/* raw and ping sockets: only reads report errors */
 	bool		 pr_sendanyway;
 	bool		 pr_stream;	/* byte stream, not datagrams */
-	/* sent data is delivered at once: no lingering */
+	/* sent data is delivered at once */
 	bool		 pr_local;
 	int		(*pr_attach)(struct socket *so) REQUIRES(so->so_lock);
 	/*
@@ -255,6 +255,12 @@ struct protosw {
 	uint32_t	(*pr_avail)(struct socket *);	/* FIONREAD */
 	/* bytes of so_snd that were never sent; NULL: all of it */
 	uint32_t	(*pr_notsent)(const struct socket *so)
+			    REQUIRES(so->so_lock);
+	/*
+	 * After pr_shutdown(): the peer has not acknowledged all data and the
+	 * end yet.  NULL: nothing to linger for.
+	 */
+	bool		(*pr_unacked)(const struct socket *so)
 			    REQUIRES(so->so_lock);
 	/* SHUT_RD */
 	void		(*pr_shutrd)(struct socket *so) REQUIRES(so->so_lock);

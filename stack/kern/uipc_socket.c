@@ -466,17 +466,28 @@ soshutdown(struct socket *so, int how)
 	return (error);
 }
 
-/* SO_LINGER with a time: waits until the sent data is acknowledged. */
+/*
+ * SO_LINGER with a time: waits until the peer has acknowledged all that was
+ * sent, the end included (socket(7): "successfully sent").
+ */
 static void
 solinger(struct socket *so) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = mach_uptime() + so->so_linger;
 
 	(void)so->so_proto->pr_shutdown(so);
-	while ((so->so_state & SS_ISCONNECTED) && so->so_snd.sb_cc > 0 &&
-	    so->so_error == 0)
+	while (so->so_proto->pr_unacked(so) && so->so_error == 0)
 		if (sbwait(so, &so->so_snd, "soclos", deadline) != 0)
 			break;
+}
+
+/* What is unread will be lost, which the peer learns at once by a reset. */
+static bool
+solingers(const struct socket *so) REQUIRES(so->so_lock)
+{
+	return (so->so_proto->pr_unacked != NULL &&
+	    so->so_linger != NSEC_FOREVER && so->so_linger != 0 &&
+	    (so->so_state & SS_ISCONNECTED) != 0 && so->so_rcv.sb_cc == 0);
 }
 
 int
@@ -486,9 +497,7 @@ soclose(struct socket *so)
 	KASSERT((so->so_state & SS_NOFDREF) == 0, ("soclose: closed twice"));
 	if (so->so_state & SS_LISTENING)
 		sodrainqueues(so);
-	else if (so->so_proto->pr_stream && !so->so_proto->pr_local &&
-	    so->so_linger != NSEC_FOREVER &&
-	    so->so_linger != 0 && (so->so_state & SS_ISCONNECTED))
+	else if (solingers(so))
 		solinger(so);
 	so->so_state |= SS_NOFDREF;
 	wakeup(&so->so_rcv);

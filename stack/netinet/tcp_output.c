@@ -89,7 +89,7 @@ state_sends_fin(enum tcp_state state)
 static bool
 tail_ok(const struct tcpcb *tp)
 {
-	if ((tp->t_flags & TF_FORCE) || state_sends_fin(tp->t_state) ||
+	if ((tp->t_flags & TF_FORCE) || tcp_sends_fin(tp->t_state) ||
 	    tcp_is_urgent(tp, tp->snd_max))
 		return (true);
 	if (tp->t_flags & (TF_CORK | TF_MORE))
@@ -219,7 +219,7 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 	tx->tx_len = worthwhile(tp, usable_window(tp, off, queued), queued);
 	if (tx->tx_len > tp->t_maxseg && must_be_single(tp, tx->tx_seq))
 		tx->tx_len = tp->t_maxseg;
-	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
+	tx->tx_fin = tcp_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
 	return (tx->tx_len > 0 || tx->tx_fin ||
 	    (tp->t_flags & TF_ACKNOW) != 0);
@@ -438,7 +438,7 @@ is_silent(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	return ((tp->t_flags & TF_ACKNOW) == 0 && TAILQ_EMPTY(&tp->t_lost) &&
 	    tp->t_inp.inp_socket->so_snd.sb_cc == tp->snd_max - tp->snd_una &&
-	    !state_sends_fin(tp->t_state));
+	    !tcp_sends_fin(tp->t_state));
 }
 
 /* Out of line: keeps the prologue of the idle path in tcp_output() small. */

@@ -267,6 +267,12 @@ tcp_usr_notsent(const struct socket *so) REQUIRES(so->so_lock)
 	return (tcp_notsent(tp));
 }
 
+static bool
+tcp_usr_unacked(const struct socket *so) REQUIRES(so->so_lock)
+{
+	return (tcp_sends_fin(sototcpcb(so)->t_state));
+}
+
 static int
 tcp_usr_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
@@ -306,6 +312,7 @@ const struct protosw tcp_protosw = {
 	.pr_sendroom = tcp_usr_sendroom,
 	.pr_send = tcp_usr_send,
 	.pr_notsent = tcp_usr_notsent,
+	.pr_unacked = tcp_usr_unacked,
 	.pr_setopt = tcp_setopt,
 	.pr_getopt = tcp_getopt,
 	.pr_sockaddr = tcp_usr_sockaddr,

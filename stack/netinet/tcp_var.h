@@ -281,6 +281,14 @@ tcp_has_fin(const struct tcpcb *tp)
 	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2);
 }
 
+/* We have closed our side, and the peer has not acknowledged that. */
+static inline bool
+tcp_sends_fin(enum tcp_state state)
+{
+	return (state == TCPS_FIN_WAIT_1 || state == TCPS_CLOSING ||
+	    state == TCPS_LAST_ACK);
+}
+
 /* A received segment in host byte order.  Input steps modify it. */
 struct tcpseg {
 	struct in_conninfo sg_conn;

@@ -229,6 +229,86 @@ TEST(user_timeout_counts_instead_of_keepalive_probes)
 	close_pair(&f);
 }
 
+/* A close() in another thread. */
+struct closing {
+	struct socket	*so;
+	atomic_u32	 done;
+};
+
+static void
+close_it(void *arg)
+{
+	struct closing *c = arg;
+
+	CHECK_EQ(soclose(c->so), 0);
+	atomic_store_rel_u32(&c->done, 1);
+}
+
+/*
+ * SO_LINGER waits for the ACK of data and FIN, in each order of closing (first:
+ * the peer's FIN comes before).
+ */
+static void
+check_linger(bool first, uint32_t len)
+{
+	const struct linger l = { .l_onoff = 1, .l_linger = 3 };
+	struct closing c = { .done = 0 };
+	struct fixture f;
+	struct thread *td;
+
+	open_pair(&f);
+	c.so = f.so;
+	CHECK_EQ(sosetopt(f.so, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	if (first)
+		peer_send(&f.p, TH_FIN | TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt,
+		    NULL, 0);
+	if (len > 0)
+		t_send(f.so, bytes, len);
+	td = t_thread(close_it, &c);
+	t_sleep(100);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt + len, NULL, 0);
+	t_sleep(100);
+	CHECK_EQ(atomic_load_acq_u32(&c.done), 0);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt + len + 1, NULL, 0);
+	t_sleep(1);
+	CHECK_EQ(atomic_load_acq_u32(&c.done), 1);
+	t_join(td);
+	peer_send(&f.p, TH_RST, f.p.snd_nxt, 0, NULL, 0);
+	soclose(f.head);
+	peer_forget();
+}
+
+TEST(linger_waits_for_the_ack_of_the_end)
+{
+	check_linger(false, 0);
+	check_linger(false, 100);
+	check_linger(true, 0);
+	check_linger(true, 100);
+}
+
+TEST(linger_ends_with_its_time_or_the_connection)
+{
+	const struct linger l = { .l_onoff = 1, .l_linger = 3 };
+	struct fixture f;
+	nsec_t start;
+
+	open_pair(&f);
+	CHECK_EQ(sosetopt(f.so, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	start = mach_uptime();
+	CHECK_EQ(soclose(f.so), 0);
+	CHECK_EQ((mach_uptime() - start) / (100 * NSEC_PER_MSEC), 30);
+	peer_send(&f.p, TH_RST, f.p.snd_nxt, 0, NULL, 0);
+	soclose(f.head);
+	open_pair(&f);			/* unread data: a reset, at once */
+	CHECK_EQ(sosetopt(f.so, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
+	start = mach_uptime();
+	CHECK_EQ(soclose(f.so), 0);
+	CHECK(mach_uptime() - start < NSEC_PER_SEC);
+	soclose(f.head);
+	peer_forget();
+}
+
 /*
  * Delivers segments of MSS bytes and reads them; returns the window of the last
  * ACK.
