@@ -483,11 +483,15 @@ __cold void	 tcp_urgent_send(struct tcpcb *tp)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* Sets the urgent pointer of a segment that begins at seq. */
 void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
-/* Whether the segment that begins at seq has an urgent pointer. */
+/*
+ * Whether the segment that begins at seq has an urgent pointer.  seq may lie
+ * below snd_una: a probe announces what is urgent, but nothing acknowledged.
+ */
 static inline bool
 tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 {
-	return (SEQ_GT(tp->snd_up, seq));
+	return (__predict_false(SEQ_GT(tp->snd_up, tp->snd_una)) &&
+	    SEQ_GT(tp->snd_up, seq));
 }
 
 /* tcp_mtu.c */

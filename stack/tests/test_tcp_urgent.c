@@ -146,6 +146,40 @@ TEST(shut_window_does_not_keep_it_secret)
 	take_down(&f);
 }
 
+/*
+ * A probe of a shut window or of an idle connection begins below what is
+ * acknowledged, but has a pointer only if something urgent is not (RFC 9293
+ * sections 3.1, 3.8.4).
+ */
+TEST(probes_have_no_pointer_to_what_was_acknowledged)
+{
+	struct fixture f;
+
+	set_up(&f);
+	t_send(f.so, bytes, 100);
+	expect_pointer(&f, 0, 100, -1);
+	f.p.rcv_nxt += 100;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	t_setint(f.so, SOL_SOCKET, SO_KEEPALIVE, 1);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPIDLE, 5);
+	t_sleep(5100);
+	expect_pointer(&f, (uint32_t)-1, 0, -1);
+	/* a window may shut only with something new */
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+	f.p.window = 0;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	t_sleep(100);
+	peer_forget();
+	t_send(f.so, bytes, 100);
+	t_sleep(300);
+	expect_pointer(&f, (uint32_t)-1, 0, -1);
+	send_urgent(&f, 1);
+	expect_pointer(&f, 0, 0, 101);
+	t_sleep(400);
+	expect_pointer(&f, (uint32_t)-1, 0, 102);
+	take_down(&f);
+}
+
 TEST(pointer_too_far_away_comes_later)
 {
 	struct fixture f;
