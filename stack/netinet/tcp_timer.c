@@ -100,6 +100,20 @@ user_timeout_left(const struct tcpcb *tp, nsec_t since, nsec_t now)
 	    tp->t_usertimeo - (now - since) : 0);
 }
 
+/*
+ * Sets a timer that repeats a segment, but not beyond the time at which
+ * TCP_USER_TIMEOUT ends the connection.
+ */
+static void
+set_repeat(struct tcpcb *tp, enum tcp_timer which, nsec_t delay, nsec_t since,
+    nsec_t now)
+{
+	const nsec_t left = user_timeout_left(tp, since, now);
+
+	/* none is left if a keep-alive probe was due only afterwards */
+	tcp_timer_set(tp, which, left > 0 && left < delay ? left : delay);
+}
+
 unsigned
 tcp_synlimit(const struct tcpcb *tp)
 {
@@ -140,14 +154,10 @@ static struct tcpcb *
 timer_rexmt(struct tcpcb *tp, nsec_t now)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	nsec_t delay, left;
-
 	if (timer_gaveup(tp, now))
 		return (timer_giveup(tp));
 	TCPSTAT_INC(rexmttimeo);
-	delay = backoff(tp);
-	left = user_timeout_left(tp, tp->t_rxtsince, now);
-	tcp_timer_set(tp, TT_REXMT, delay < left ? delay : left);
+	set_repeat(tp, TT_REXMT, backoff(tp), tp->t_rxtsince, now);
 	if (tp->t_state < TCPS_ESTABLISHED) {
 		/* ECN may be the cause (RFC 3168 section 6.1.1.1) */
 		tp->t_flags &= ~(unsigned)TF_ECN;
@@ -175,7 +185,7 @@ timer_persist(struct tcpcb *tp, nsec_t now)
 		return (timer_giveup(tp));
 	/* Set before output, which would start with the first interval. */
 	tp->t_rxtshift++;
-	tcp_timer_set(tp, TT_PERSIST, backoff(tp));
+	set_repeat(tp, TT_PERSIST, backoff(tp), tp->t_rxtsince, now);
 	tp->t_flags |= TF_FORCE;
 	(void)tcp_output(tp);
 	tp->t_flags &= ~(unsigned)TF_FORCE;
@@ -240,8 +250,8 @@ timer_keep(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	TCPSTAT_INC(keepprobe);
 	tp->t_keepprobes++;
 	tcp_sendprobe(tp);
-	tcp_timer_set(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
-	    tcp_msec(&tcp_keepintvl));
+	set_repeat(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
+	    tcp_msec(&tcp_keepintvl), tp->t_lastrecv, now);
 	return (tp);
 }
 

@@ -210,6 +210,54 @@ TEST(user_timeout_is_met)
 	close_pair(&f);
 }
 
+/* Waits until the connection has timed out; returns the milliseconds. */
+static unsigned
+time_out(struct fixture *f)
+{
+	const nsec_t start = mach_uptime();
+
+	while (t_getint(f->so, SOL_SOCKET, SO_ERROR) != ETIMEDOUT)
+		t_sleep(10);
+	return ((unsigned)((mach_uptime() - start) / NSEC_PER_MSEC));
+}
+
+/*
+ * At a shut window it counts from the first probe, as in Linux, whether the
+ * peer answers or not.
+ */
+TEST(user_timeout_is_met_at_a_shut_window)
+{
+	struct fixture f;
+	unsigned ms;
+
+	for (unsigned limit = 1000; limit <= 10000; limit += 3000) {
+		open_pair(&f);
+		t_setint(f.so, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)limit);
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+		f.p.window = 0;
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+		t_send(f.so, bytes, 11);
+		ms = time_out(&f);
+		CHECK(ms >= limit + 190 && ms <= limit + 230);
+		close_pair(&f);
+	}
+}
+
+TEST(user_timeout_is_met_between_keepalive_probes)
+{
+	struct fixture f;
+	unsigned ms;
+
+	open_pair(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPIDLE, 10);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPINTVL, 75);
+	t_setint(f.so, IPPROTO_TCP, TCP_USER_TIMEOUT, 13000);
+	t_setint(f.so, SOL_SOCKET, SO_KEEPALIVE, 1);
+	ms = time_out(&f);
+	CHECK(ms >= 12900 && ms <= 13100);
+	close_pair(&f);
+}
+
 TEST(user_timeout_counts_instead_of_keepalive_probes)
 {
 	struct fixture f;
