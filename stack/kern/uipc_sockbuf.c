@@ -59,11 +59,7 @@ soreserve(struct socket *so, uint32_t snd, uint32_t rcv) REQUIRES(so->so_lock)
 	so->so_rcv.sb_hiwat = rcv;
 }
 
-/*
- * Copies a small mbuf to the tail if its storage is writable and has room, so
- * that small segments do not occupy a cluster each.
- */
-static bool
+bool
 sbcompress(struct mbuf *tail, struct mbuf *m)
 {
 	if (m->m_next != NULL || m->m_len > SB_COMPRESS ||

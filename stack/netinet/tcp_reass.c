@@ -1,32 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TCP data and FIN: in-order data goes to the receive buffer, other data to a
- * sorted queue (RFC 9293 section 3.10.7.4, seventh and eighth step).  The
- * queue also yields our SACK blocks (RFC 2018).
+ * sorted queue of contiguous blocks (RFC 9293 section 3.10.7.4, seventh and
+ * eighth step).  They are our SACK blocks, too (RFC 2018).
  */
 #include <errno.h>
 #include <netinet/tcp.h>
 
 #include "netinet/tcp_var.h"
 
-__cold static void
-ooseg_free(struct tcpcb *tp, struct tcp_ooseg *q)
+/* Adds an empty block after another one (NULL: at the head). */
+static struct tcp_ooblock *
+block_add(struct tcpcb *tp, struct tcp_ooblock *before, tcp_seq seq)
 {
-	TAILQ_REMOVE(&tp->t_ooq, q, link);
-	KASSERT(tp->t_oolen > 0, ("ooseg_free: none counted"));
+	struct tcp_ooblock *b = kmalloc(sizeof(*b));
+
+	*b = (struct tcp_ooblock){ .seq = seq };
+	if (before != NULL)
+		TAILQ_INSERT_AFTER(&tp->t_ooq, before, b, link);
+	else
+		TAILQ_INSERT_HEAD(&tp->t_ooq, b, link);
+	TAILQ_INSERT_HEAD(&tp->t_oorecent, b, rlink);
+	tp->t_oolen++;
+	return (b);
+}
+
+__cold static void
+block_free(struct tcpcb *tp, struct tcp_ooblock *b)
+{
+	TAILQ_REMOVE(&tp->t_ooq, b, link);
+	TAILQ_REMOVE(&tp->t_oorecent, b, rlink);
+	KASSERT(tp->t_oolen > 0 && tp->t_oobytes >= b->len,
+	    ("block_free: %u blocks, %u bytes", tp->t_oolen, tp->t_oobytes));
 	tp->t_oolen--;
-	m_freem(q->m);
-	kfree(q);
+	tp->t_oobytes -= b->len;
+	m_freem(b->m);
+	kfree(b);
+}
+
+/* Appends len bytes.  Small ones are copied, as in a socket buffer. */
+static void
+block_append(struct tcpcb *tp, struct tcp_ooblock *b, struct mbuf *m,
+    uint32_t len)
+{
+	tp->t_oobytes += len;
+	b->len += len;
+	if (b->m == NULL)
+		b->m = b->last = m;
+	else if (sbcompress(b->last, m))
+		m = NULL;
+	else
+		b->last->m_next = m;
+	for (; m != NULL; m = m->m_next)
+		b->last = m;
+	b->m->m_pkthdr.len = b->len;
+}
+
+/* Appends the block to which this one has grown. */
+static void
+block_absorb(struct tcpcb *tp, struct tcp_ooblock *b, struct tcp_ooblock *next)
+{
+	struct mbuf *m = next->m;
+	const uint32_t len = next->len;
+
+	b->fin = next->fin;
+	next->m = NULL;
+	block_free(tp, next);
+	if (len > 0)
+		block_append(tp, b, m, len);
 }
 
 void
 tcp_reass_flush(struct tcpcb *tp)
 {
-	struct tcp_ooseg *q;
+	struct tcp_ooblock *b;
 
-	while ((q = TAILQ_FIRST(&tp->t_ooq)) != NULL)
-		ooseg_free(tp, q);
-	KASSERT(tp->t_oolen == 0, ("tcp_reass_flush: %u left", tp->t_oolen));
+	while ((b = TAILQ_FIRST(&tp->t_ooq)) != NULL)
+		block_free(tp, b);
+	KASSERT(tp->t_oolen == 0 && tp->t_oobytes == 0,
+	    ("tcp_reass_flush: %u blocks, %u bytes left", tp->t_oolen,
+	    tp->t_oobytes));
 }
 
 /* Only the first duplicate before the next ACK is reported. */
@@ -57,22 +110,30 @@ deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
 	sbappendstream(&so->so_rcv, m);
 }
 
-/*
- * Trims a new segment to what is not queued yet; data received first is kept.
- * Returns the entry to insert it after (NULL: at the head).  len is 0 if
- * nothing is new.
- */
-static struct tcp_ooseg *
-cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
+/* The last block that begins at seq or before; most segments belong there. */
+static struct tcp_ooblock *
+block_before(const struct tcpcb *tp, tcp_seq seq)
 {
-	struct tcp_ooseg *before = NULL, *q, *next;
+	struct tcp_ooblock *b;
+
+	TAILQ_FOREACH_REVERSE(b, &tp->t_ooq, tcp_ooblocks, link)
+		if (SEQ_LEQ(b->seq, seq))
+			break;
+	return (b);
+}
+
+/*
+ * Trims a new segment that belongs after before (NULL: at the head) to what is
+ * not queued yet.  len is 0 if nothing is new.
+ */
+static void
+cut_overlap(struct tcpcb *tp, struct tcp_ooblock *before, struct tcpseg *sg)
+{
+	struct tcp_ooblock *q, *next;
 	uint32_t n;
 
-	TAILQ_FOREACH(q, &tp->t_ooq, link) {
-		if (SEQ_GT(q->seq, sg->sg_seq))
-			break;
-		before = q;
-	}
+	q = before != NULL ? TAILQ_NEXT(before, link) :
+	    TAILQ_FIRST(&tp->t_ooq);
 	if (before != NULL && SEQ_GT(before->seq + before->len, sg->sg_seq)) {
 		n = before->seq + before->len - sg->sg_seq;
 		if (n > sg->sg_len)
@@ -82,7 +143,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		sg->sg_seq += n;
 		sg->sg_len -= n;
 	}
-	/* remove entries that the segment covers; trim it where one overlaps */
+	/* remove blocks that the segment covers; trim it where one overlaps */
 	for (; q != NULL && sg->sg_len > 0; q = next) {
 		next = TAILQ_NEXT(q, link);
 		if (SEQ_LEQ(sg->sg_seq + sg->sg_len, q->seq))
@@ -91,7 +152,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		    sg->sg_seq + sg->sg_len));
 		if (SEQ_GEQ(sg->sg_seq + sg->sg_len, q->seq + q->len) &&
 		    !q->fin) {
-			ooseg_free(tp, q);
+			block_free(tp, q);
 			continue;
 		}
 		n = sg->sg_seq + sg->sg_len - q->seq;
@@ -99,94 +160,122 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		sg->sg_len -= n;
 		sg->sg_flags &= (uint8_t)~TH_FIN;
 	}
-	return (before);
+}
+
+/*
+ * Whether there may be one more block.  The window bounds the data, but not
+ * what short blocks cost: above the limit they have the default MSS on average.
+ */
+static bool
+has_room(const struct tcpcb *tp, uint32_t len)
+{
+	return (tp->t_oolen < atomic_load_u32(&tcp_maxreass) ||
+	    (uint64_t)(tp->t_oolen + 1) * TCP_DEFAULT_MSS <=
+	    tp->t_oobytes + len);
+}
+
+/* Adds what is new of a segment; before as in cut_overlap(). */
+static struct tcp_ooblock *
+insert(struct tcpcb *tp, struct tcp_ooblock *before, struct tcpseg *sg)
+{
+	const bool fin = (sg->sg_flags & TH_FIN) != 0;
+	struct tcp_ooblock *b = before, *next;
+
+	if ((sg->sg_len == 0 && !fin) || (b != NULL && b->fin))
+		return (before);	/* nothing comes after a FIN */
+	if (b == NULL || b->seq + b->len != sg->sg_seq) {
+		if (!has_room(tp, sg->sg_len)) {
+			TCPSTAT_INC(rcvoodrop);
+			return (NULL);
+		}
+		b = block_add(tp, before, sg->sg_seq);
+	}
+	b->fin = fin;
+	if (sg->sg_len > 0) {
+		block_append(tp, b, sg->sg_m, sg->sg_len);
+		sg->sg_m = NULL;
+	}
+	next = TAILQ_NEXT(b, link);
+	if (next != NULL && !fin && b->seq + b->len == next->seq)
+		block_absorb(tp, b, next);
+	return (b);
 }
 
 /* Queues a segment that is out of order. */
 static void
 queue(struct tcpcb *tp, struct tcpseg *sg)
 {
-	struct tcp_ooseg *before, *q;
-	bool fin;
+	struct tcp_ooblock *before = block_before(tp, sg->sg_seq), *b;
 
 	TCPSTAT_INC(rcvoo);
 	tp->t_ooopack++;
-	if (tp->t_oolen >= atomic_load_u32(&tcp_maxreass)) {
-		TCPSTAT_INC(rcvoodrop);
+	cut_overlap(tp, before, sg);
+	b = insert(tp, before, sg);
+	if (b == NULL)
 		return;
-	}
-	tp->t_oolast = sg->sg_seq;
-	before = cut_overlap(tp, sg);
-	fin = (sg->sg_flags & TH_FIN) != 0;
-	if (sg->sg_len == 0 && !fin)
-		return;
-	q = kmalloc(sizeof(*q));
-	q->seq = sg->sg_seq;
-	q->len = sg->sg_len;
-	q->fin = fin;
-	q->m = sg->sg_m;
-	sg->sg_m = NULL;
-	if (before != NULL)
-		TAILQ_INSERT_AFTER(&tp->t_ooq, before, q, link);
-	else
-		TAILQ_INSERT_HEAD(&tp->t_ooq, q, link);
-	tp->t_oolen++;
+	TAILQ_REMOVE(&tp->t_oorecent, b, rlink);
+	TAILQ_INSERT_HEAD(&tp->t_oorecent, b, rlink);
 }
 
-/* Delivers data that has become contiguous.  True: a FIN was reached. */
+void
+tcp_reass_later(struct tcpcb *tp, struct tcpseg *sg)
+{
+	const uint32_t wnd = tp->rcv_adv - tp->rcv_nxt;
+
+	if (sg->sg_len > wnd) {
+		m_adj(sg->sg_m, -(int64_t)(sg->sg_len - wnd));
+		sg->sg_len = wnd;
+		sg->sg_flags &= (uint8_t)~TH_FIN;
+	}
+	queue(tp, sg);
+}
+
+/*
+ * Delivers data that has become contiguous, and reports what came before it in
+ * order, too (RFC 2883 section 4).  True: a FIN was reached.
+ */
 static bool
 drain(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	struct tcp_ooseg *q;
+	struct tcp_ooblock *q;
 	bool fin = false;
 
 	while (!fin && (q = TAILQ_FIRST(&tp->t_ooq)) != NULL &&
 	    SEQ_LEQ(q->seq, tp->rcv_nxt)) {
-		uint32_t old = tp->rcv_nxt - q->seq;
+		const uint32_t old = tp->rcv_nxt - q->seq;
 
+		tcp_dsack_report(tp, q->seq, q->seq +
+		    (old < q->len ? old : q->len));
 		fin = q->fin && SEQ_GEQ(q->seq + q->len, tp->rcv_nxt);
 		if (old < q->len) {
 			m_adj(q->m, old);
 			deliver(tp, q->m, q->len - old);
 			q->m = NULL;
 		}
-		ooseg_free(tp, q);
+		block_free(tp, q);
 	}
 	return (fin);
 }
 
 /*
  * Blocks of the SACK option: first a duplicate (RFC 2883 section 4), then the
- * block with the most recent segment, then from the left edge up (RFC 2018
- * section 4).
+ * block with the most recent segment, then those before it, so that each is
+ * reported several times (RFC 2018 section 4).
  */
 unsigned
 tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 {
-	struct tcp_sackblock b, tmp;
-	const struct tcp_ooseg *q = TAILQ_FIRST(&tp->t_ooq);
-	unsigned n = 0, first;
-	bool recent;
+	const struct tcp_ooblock *q;
+	unsigned n = 0;
 
 	if (tp->t_dsack.start != tp->t_dsack.end)
 		blocks[n++] = tp->t_dsack;
-	first = n;
-	while (q != NULL) {
-		b.start = q->seq;
-		b.end = q->seq + q->len;
-		while ((q = TAILQ_NEXT(q, link)) != NULL && q->seq == b.end)
-			b.end += q->len;
-		if (b.start == b.end)
-			continue;	/* only a FIN */
-		recent = SEQ_LEQ(b.start, tp->t_oolast) &&
-		    SEQ_LT(tp->t_oolast, b.end);
-		if (recent && n > first) {
-			tmp = blocks[first];
-			blocks[first] = b;
-			b = tmp;
-		}
-		if (n < TCP_SACK_MAX)
-			blocks[n++] = b;
+	TAILQ_FOREACH(q, &tp->t_oorecent, rlink) {
+		if (n == TCP_SACK_MAX)
+			break;
+		if (q->len > 0)		/* else only a FIN */
+			blocks[n++] = (struct tcp_sackblock){ q->seq,
+			    q->seq + q->len };
 	}
 	return (n);
 }
@@ -246,6 +335,28 @@ is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 	    tp->t_inp.inp_socket->so_head == NULL);
 }
 
+/* Data of the peer's SYN, queued until the handshake was complete. */
+static bool
+is_ready(const struct tcpcb *tp)
+{
+	const struct tcp_ooblock *q = TAILQ_FIRST(&tp->t_ooq);
+
+	return (q != NULL && q->seq == tp->rcv_nxt);
+}
+
+__cold static enum tcp_step
+take_ready(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	bool fin;
+
+	if (!is_ready(tp))
+		return (STEP_NEXT);
+	tp->t_flags |= TF_ACKNOW;
+	fin = drain(tp);
+	sorwakeup(tp->t_inp.inp_socket);
+	return (fin ? fin_received(tp) : STEP_NEXT);
+}
+
 /* Input step: data and FIN. */
 __hot enum tcp_step
 tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
@@ -254,9 +365,11 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 	bool fin = (sg->sg_flags & TH_FIN) != 0;
 
 	if (sg->sg_len == 0 && !fin)
-		return (STEP_NEXT);
+		return (__predict_false(is_ready(tp)) ? take_ready(tp) :
+		    STEP_NEXT);
+	/* beyond the peer's FIN: ignored, but TIME_WAIT acknowledges it again */
 	if (__predict_false(tcp_has_fin(tp)))
-		return (STEP_NEXT);
+		return (tp->t_state == TCPS_TIME_WAIT ? STEP_ACK : STEP_NEXT);
 	if (__predict_false(is_orphaned(tp, sg))) {
 		TCPSTAT_INC(rcvafterclose);
 		tcp_drop(tp, ECONNRESET);
@@ -265,7 +378,7 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (__predict_false(sg->sg_seq != tp->rcv_nxt)) {
 		tp->t_flags |= TF_ACKNOW;	/* RFC 5681 section 4.2 */
 		queue(tp, sg);
-		return (STEP_NEXT);
+		return (take_ready(tp));
 	}
 	if (__predict_true(sg->sg_len > 0)) {
 		TCPSTAT_INC(rcvdata);

@@ -70,6 +70,7 @@ tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock)
 		tp->t_deadline[i] = NSEC_FOREVER;
 	tp->t_flags = tcp_offers();
 	TAILQ_INIT(&tp->t_ooq);
+	TAILQ_INIT(&tp->t_oorecent);
 	tcp_sent_init(tp);
 	callout_init(&tp->t_callout);
 	soref(so);

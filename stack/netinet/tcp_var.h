@@ -98,13 +98,14 @@ struct tcp_mtu {
 	nsec_t		 next;		/* no probe before this time */
 };
 
-/* A segment received out of order. */
-struct tcp_ooseg {
-	TAILQ_ENTRY(tcp_ooseg) link;
+/* Contiguous data received out of order: a block of the SACK option. */
+struct tcp_ooblock {
+	TAILQ_ENTRY(tcp_ooblock) link;	/* in the order of the stream */
+	TAILQ_ENTRY(tcp_ooblock) rlink;	/* in the order of arrival */
 	tcp_seq		 seq;
 	uint32_t	 len;
-	bool		 fin;
-	struct mbuf	*m;
+	bool		 fin;		/* a FIN follows */
+	struct mbuf	*m, *last;	/* the data; its last mbuf */
 };
 
 /*
@@ -192,9 +193,11 @@ struct tcpcb {
 	uint64_t	 t_rexmitbytes, t_dsackbytes;
 
 	/* Reassembly. */
-	TAILQ_HEAD(, tcp_ooseg) t_ooq;
-	unsigned	 t_oolen;	/* entries */
-	tcp_seq		 t_oolast;	/* start of the most recent block */
+	TAILQ_HEAD(tcp_ooblocks, tcp_ooblock) t_ooq;
+	/* the same blocks; those that received data last are first */
+	TAILQ_HEAD(, tcp_ooblock) t_oorecent;
+	unsigned	 t_oolen;	/* blocks */
+	uint32_t	 t_oobytes;	/* their data */
 	struct tcp_sackblock t_dsack;	/* last duplicate range; empty: none */
 
 	/* Keep-alive and limits. */
@@ -463,6 +466,11 @@ uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 enum tcp_step tcp_data_input(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_reass_flush(struct tcpcb *);
+/*
+ * Keeps data and FIN of the peer's SYN until the handshake is complete (RFC
+ * 9293 section 3.10.7.3).
+ */
+__cold void tcp_reass_later(struct tcpcb *, struct tcpseg *);
 __cold unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* Whether the next ACK has SACK blocks to report. */
 static inline bool

@@ -61,6 +61,56 @@ TEST(data_received_twice_is_reported_once)
 	sacker_down(&f);
 }
 
+/* RFC 2883 section 4: also if the segment that repeats it is in order. */
+TEST(data_that_fill_a_gap_and_more_are_reported)
+{
+	struct sacker f;
+
+	sacker_up(&f, 0);
+	send_piece(&f, 100, 100);
+	EXPECT_BLOCKS(&f, 100, 200);
+	send_piece(&f, 0, 300);		/* covers the block */
+	EXPECT_BLOCKS(&f, 100, 200);
+	send_piece(&f, 400, 100);
+	EXPECT_BLOCKS(&f, 400, 500);
+	send_piece(&f, 600, 100);
+	EXPECT_BLOCKS(&f, 600, 700, 400, 500);
+	send_piece(&f, 300, 150);	/* half of it */
+	EXPECT_BLOCKS(&f, 400, 450, 600, 700);
+	send_piece(&f, 500, 300);
+	EXPECT_BLOCKS(&f, 600, 700);
+	sacker_down(&f);
+}
+
+/* RFC 2018 section 4: the most recent block first, then those before it. */
+TEST(each_block_is_reported_several_times)
+{
+	struct sacker f;
+
+	sacker_up(&f, 0);
+	for (uint32_t at = 100; at <= 700; at += 200) {
+		peer_forget();
+		send_piece(&f, at, 100);
+	}
+	EXPECT_BLOCKS(&f, 700, 800, 500, 600, 300, 400, 100, 200);
+	send_piece(&f, 900, 100);
+	EXPECT_BLOCKS(&f, 900, 1000, 700, 800, 500, 600, 300, 400);
+	send_piece(&f, 400, 50);	/* a block grows */
+	EXPECT_BLOCKS(&f, 300, 450, 900, 1000, 700, 800, 500, 600);
+	send_piece(&f, 800, 100);	/* two become one */
+	EXPECT_BLOCKS(&f, 700, 1000, 300, 450, 500, 600, 100, 200);
+	send_piece(&f, 0, 100);		/* the first is delivered */
+	EXPECT_BLOCKS(&f, 700, 1000, 300, 450, 500, 600);
+	sacker_down(&f);
+	sacker_up(&f, WITH_TS);		/* leaves room for three */
+	for (uint32_t at = 100; at <= 700; at += 200) {
+		peer_forget();
+		send_piece(&f, at, 100);
+	}
+	EXPECT_BLOCKS(&f, 700, 800, 500, 600, 300, 400);
+	sacker_down(&f);
+}
+
 TEST(old_timestamp_does_not_hide_what_came_twice)
 {
 	struct sacker f;
