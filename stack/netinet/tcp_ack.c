@@ -189,13 +189,11 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	    .fack = tp->t_rack.fack };
 	bool fin = false;
 
-	if (SEQ_GT(sg->sg_ack, tp->snd_max)) {
-		TCPSTAT_INC(rcvacktoomuch);
+	if (__predict_false(!tcp_ack_plausible(tp, sg->sg_ack))) {
+		if (SEQ_GT(sg->sg_ack, tp->snd_max))
+			TCPSTAT_INC(rcvacktoomuch);
 		return (STEP_ACK);
 	}
-	/* RFC 5961 section 5: too old to be from the peer */
-	if (SEQ_LT(sg->sg_ack, tp->snd_una - tp->max_sndwnd - 1))
-		return (STEP_ACK);
 	tcp_sack_input(tp, sg, &a);
 	if (SEQ_GT(sg->sg_ack, tp->snd_una))
 		fin = advance(tp, sg, &a);

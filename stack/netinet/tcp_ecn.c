@@ -66,11 +66,11 @@ tcp_ecn_accepted(struct tcpcb *tp, const struct tcpseg *sg)
 		tp->t_flags &= ~(unsigned)TF_ECN;
 }
 
-/* ECN flags of a SYN or SYN-ACK (flags) for the wanted options. */
+/* ECN flags of a SYN, SYN-ACK or ACK (flags) for the wanted options. */
 uint8_t
 tcp_ecn_synflags(unsigned wants, uint8_t flags)
 {
-	if ((wants & TF_ECN) == 0)
+	if ((wants & TF_ECN) == 0 || (flags & TH_SYN) == 0)
 		return (0);
 	return (flags & TH_ACK ? TH_ECE : TH_ECE | TH_CWR);
 }

@@ -84,8 +84,9 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if ((tp->t_flags & TF_TS) == 0 || (sg->sg_flags & TH_RST))
 		return (STEP_NEXT);
-	if (!sg->sg_opt.has_ts)
-		return (STEP_DROP);	/* RFC 7323 section 3.2 */
+	if (!sg->sg_opt.has_ts)		/* RFC 7323 section 3.2 */
+		return (atomic_load_u32(&tcp_tolerate_missing_ts) ?
+		    STEP_NEXT : STEP_DROP);
 	if ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) >= 0 ||
 	    tp->t_lastrecv - tp->ts_recent_time > TS_STALE)
 		return (STEP_NEXT);
@@ -96,13 +97,13 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 
 /*
  * RFC 7323 section 4.3: records the timestamp to echo.  The timestamp of a
- * segment that acknowledges unsent data is not recorded, because PAWS would
- * then drop valid segments (RFC 5961 section 5).
+ * segment whose ACK will be refused is not recorded, because PAWS would then
+ * drop valid segments (RFC 5961 section 5).
  */
 static void
 update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	if (__predict_false(SEQ_GT(sg->sg_ack, tp->snd_max)) &&
+	if (__predict_false(!tcp_ack_plausible(tp, sg->sg_ack)) &&
 	    (sg->sg_flags & TH_ACK))
 		return;
 	if (__predict_true((tp->t_flags & TF_TS) != 0) &&
@@ -176,8 +177,8 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 		report_duplicate(tp, sg);
 		return (sg->sg_flags & TH_RST ? STEP_DROP : STEP_ACK);
 	}
-	/* RST: only its sequence number is checked */
-	if (__predict_false(sg->sg_flags & TH_RST))
+	/* nothing else of these is used */
+	if (__predict_false(sg->sg_flags & (TH_RST | TH_SYN)))
 		return (STEP_NEXT);
 	update_ts(tp, sg);
 	trim(tp, sg, wnd);
@@ -316,8 +317,8 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 	if ((sg->sg_len == 0 || (sg->sg_flags & (TH_SYN | TH_RST)) != 0) &&
 	    !tcp_challenge_ok(tp))
 		return;
-	if (tp->t_state < TCPS_ESTABLISHED) {
-		(void)tcp_sendsyn(tp);
+	if (tp->t_state == TCPS_SYN_RECEIVED) {
+		tcp_synreceived_answer(tp, sg);
 		return;
 	}
 	TCPSTAT_INC(challenge);
@@ -396,12 +397,14 @@ tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 		step = tcp_synsent_input(tp, sg);
 	else
 		step = synchronised_input(tp, sg);
-	if (step == STEP_ACK) {
-		tp = sototcpcb(*sop);
-		so_assert_locked(tp->t_inp.inp_socket);
+	if (__predict_true(step != STEP_ACK && step != STEP_RESET))
+		return (true);
+	tp = sototcpcb(*sop);
+	so_assert_locked(tp->t_inp.inp_socket);
+	if (step == STEP_ACK)
 		answer(tp, sg);
-	} else if (step == STEP_RESET)
-		tcp_reset(sg);
+	else
+		tcp_reset(sg, &tp->t_inp.inp_opts);
 	return (true);
 }
 
@@ -412,7 +415,7 @@ tcp_find(const struct tcpseg *sg)
 
 	if (so == NULL) {
 		TCPSTAT_INC(noport);
-		tcp_reset(sg);
+		tcp_reset(sg, NULL);
 	}
 	return (so);
 }

@@ -74,13 +74,6 @@ tcp_challenge_ok(struct tcpcb *tp)
 	return (true);
 }
 
-static bool
-state_sends_fin(enum tcp_state state)
-{
-	return (state == TCPS_FIN_WAIT_1 || state == TCPS_CLOSING ||
-	    state == TCPS_LAST_ACK);
-}
-
 /*
  * Whether a partial segment may be sent although more data may come: Nagle in
  * Minshall's form (one small segment in flight at a time).  The tail of a
@@ -524,12 +517,11 @@ tcp_sendprobe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	(void)transmit(tp, tp->snd_una - 1, &len, false);
 }
 
-/* Sends a segment that belongs to no connection, in response to sg. */
 void
-tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
-    uint32_t tsval)
+tcp_respond(const struct tcpseg *sg, const struct ip_sendopts *opts,
+    tcp_seq seq, tcp_seq ack, uint8_t flags, uint32_t tsval)
 {
-	const struct ip_sendopts opts = { .dontfrag = true };
+	static const struct ip_sendopts none = { .dontfrag = true };
 	const struct in_conninfo *c = &sg->sg_conn;
 	const struct in_family *af = in_family(&c->faddr);
 	struct tcpopts to = { .has_ts = sg->sg_opt.has_ts && tsval != 0,
@@ -542,12 +534,12 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 	tcp_header_put(m, &(struct tcp_header){ .seq = seq, .ack = ack,
 	    .flags = flags, .optlen = optlen }, af, c);
 	TCPSTAT_INC(sndtotal);
-	(void)af_output(af, m, c, IPPROTO_TCP, &opts);
+	(void)af_output(af, m, c, IPPROTO_TCP, opts != NULL ? opts : &none);
 }
 
 /* RFC 9293 section 3.5.2: sends the reset for a segment. */
 void
-tcp_reset(const struct tcpseg *sg)
+tcp_reset(const struct tcpseg *sg, const struct ip_sendopts *opts)
 {
 	uint32_t len = sg->sg_len;
 
@@ -559,7 +551,8 @@ tcp_reset(const struct tcpseg *sg)
 		len++;
 	TCPSTAT_INC(sndrst);
 	if (sg->sg_flags & TH_ACK)
-		tcp_respond(sg, sg->sg_ack, 0, TH_RST, 0);
+		tcp_respond(sg, opts, sg->sg_ack, 0, TH_RST, 0);
 	else
-		tcp_respond(sg, 0, sg->sg_seq + len, TH_RST | TH_ACK, 0);
+		tcp_respond(sg, opts, 0, sg->sg_seq + len, TH_RST | TH_ACK,
+		    0);
 }

@@ -206,8 +206,8 @@ send_reset(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	    .tsval = tp->ts_recent } };
 
 	TCPSTAT_INC(sndrst);
-	tcp_respond(&sg, tp->snd_max, tp->rcv_nxt, TH_RST | TH_ACK,
-	    tcp_now_ts(tp));
+	tcp_respond(&sg, &tp->t_inp.inp_opts, tp->snd_max, tp->rcv_nxt,
+	    TH_RST | TH_ACK, tcp_now_ts(tp));
 }
 
 /* RFC 9293 section 3.10.5: no reset after both FINs were exchanged. */
@@ -253,9 +253,18 @@ tcp_timewait(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	return (true);
 }
 
+/* RFC 9293 SHLD-25, SHLD-26: the peer's host says that there is no port. */
+static bool
+is_hard(int error)
+{
+	return (error == ECONNREFUSED || error == ENOPROTOOPT);
+}
+
 /*
  * RFC 5927 section 4.1: an ICMP error must quote data in flight.  RFC 9293
- * section 3.9.2.2: unreachable errors do not end an established connection.
+ * section 3.9.2.2: unreachable errors do not end an established connection.  A
+ * handshake ends unless net.inet.tcp.icmp_drops_syn is 0, so that a program
+ * soon tries another address.  Errors of a port or protocol are hard ones.
  */
 static void
 icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
@@ -266,7 +275,8 @@ icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
 		return;
 	if (error == EMSGSIZE)
 		tcp_mtu_icmp(tp, mtu);
-	else if (tp->t_state < TCPS_ESTABLISHED)
+	else if (tp->t_state < TCPS_ESTABLISHED &&
+	    (atomic_load_u32(&tcp_icmp_drops_syn) != 0 || is_hard(error)))
 		tcp_drop(tp, error);
 	else
 		tp->t_softerror = error;

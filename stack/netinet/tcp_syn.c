@@ -92,12 +92,13 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 {
 	const struct in_conninfo *c = &h->hf_conn;
 	const struct in_family *af = in_family(&c->faddr);
+	const bool syn = (flags & TH_SYN) != 0;
 	const struct tcpopts to = {
-		.has_mss = true,
+		.has_mss = syn,
 		.mss = h->hf_mss,
-		.has_wscale = (h->hf_flags & TF_WSCALE) != 0,
+		.has_wscale = syn && (h->hf_flags & TF_WSCALE) != 0,
 		.wscale = h->hf_scale,
-		.has_sackok = (h->hf_flags & TF_SACK) != 0,
+		.has_sackok = syn && (h->hf_flags & TF_SACK) != 0,
 		.has_ts = (h->hf_flags & TF_TS) != 0,
 		.tsval = tcp_clock_ts(h->hf_tsoffset, getuptime()),
 		.tsecr = flags & TH_ACK ? h->hf_tsval : 0,
@@ -107,27 +108,56 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
-	tcp_header_put(m, &(struct tcp_header){ .seq = h->hf_iss,
-	    .ack = flags & TH_ACK ? h->hf_irs + 1 : 0, .win = h->hf_win,
+	tcp_header_put(m, &(struct tcp_header){
+	    .seq = h->hf_iss + (syn ? 0 : 1),
+	    .ack = flags & TH_ACK ? h->hf_irs + 1 : 0,
+	    .win = (uint16_t)(syn ? h->hf_win : h->hf_win >> h->hf_scale),
 	    .flags = flags | tcp_ecn_synflags(h->hf_flags, flags),
 	    .optlen = optlen }, af, c);
 	TCPSTAT_INC(sndtotal);
 	return (af_output(af, m, c, IPPROTO_TCP, &h->hf_opts));
 }
 
-/* Sends or retransmits the SYN or SYN-ACK of the state. */
-int
-tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+static struct tcp_half
+own_half(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct inpcb *inp = &tp->t_inp;
-	const struct tcp_half h = {
+
+	return ((struct tcp_half){
 		.hf_conn = inp->inp_conn, .hf_iss = tp->iss,
 		.hf_irs = tp->irs, .hf_flags = tp->t_flags,
 		.hf_tsoffset = tp->ts_offset, .hf_tsval = tp->ts_recent,
 		.hf_mss = (uint16_t)tcp_mymss(tp),
 		.hf_win = syn_window(inp->inp_socket),
 		.hf_scale = tp->rcv_scale, .hf_opts = inp->inp_opts,
-	};
+	});
+}
+
+/*
+ * RFC 9293 section 3.10.7.4, RFC 5961: answers an unacceptable segment in
+ * SYN-RECEIVED.  The peer's SYN again means that it has not seen our SYN-ACK.
+ */
+void
+tcp_synreceived_answer(struct tcpcb *tp, const struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	struct tcp_half h;
+
+	if ((sg->sg_flags & TH_SYN) && sg->sg_seq == tp->irs) {
+		(void)tcp_sendsyn(tp);
+		return;
+	}
+	TCPSTAT_INC(challenge);
+	tp->t_segs_out++;
+	h = own_half(tp);
+	(void)tcp_half_send(&h, TH_ACK);
+}
+
+/* Sends or retransmits the SYN or SYN-ACK of the state. */
+int
+tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	const struct tcp_half h = own_half(tp);
 
 	KASSERT(tp->t_state == TCPS_SYN_SENT ||
 	    tp->t_state == TCPS_SYN_RECEIVED, ("tcp_sendsyn: state %s",
@@ -306,6 +336,21 @@ newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
 	return (so);
 }
 
+/*
+ * RFC 9293 section 3.4: whether any of the segment is in the window.  The SYN
+ * again, with an ACK, counts as what follows it.
+ */
+static bool
+half_accepts(const struct tcp_half *h, const struct tcpseg *sg)
+{
+	const uint32_t len = sg->sg_len + (sg->sg_flags & TH_FIN ? 1 : 0);
+	const tcp_seq first = sg->sg_seq + (sg->sg_flags & TH_SYN ? 1 : 0);
+	const tcp_seq next = h->hf_irs + 1;
+
+	return (first - next < h->hf_win ||
+	    (SEQ_LT(first, next) && SEQ_GT(first + len, next)));
+}
+
 /* An ACK for a listener: does it complete a handshake? */
 static enum tcp_step
 listen_ack(struct socket *head, const struct tcpseg *sg,
@@ -313,13 +358,14 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 {
 	struct tcp_half h;
 	nsec_t since = 0;
-	tcp_seq seq = sg->sg_seq + (sg->sg_flags & TH_SYN ? 1 : 0);
 
 	if (tcp_syncache_find(&sg->sg_conn, &h, &since)) {
+		if (!half_accepts(&h, sg)) {
+			tcp_syncache_challenge(&sg->sg_conn);
+			return (STEP_DROP);
+		}
 		if (sg->sg_ack != h.hf_iss + 1)
 			return (STEP_RESET);
-		if (seq - h.hf_irs - 1 > h.hf_win)
-			return (STEP_DROP);
 		/* TCP_DEFER_ACCEPT: wait for data */
 		if (sg->sg_len == 0 && (sg->sg_flags & TH_FIN) == 0 &&
 		    getuptime() - since < sototcpcb(head)->t_deferaccept)
@@ -394,13 +440,17 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (!acked) {			/* simultaneous open */
 		tcp_setstate(tp, TCPS_SYN_RECEIVED);
 		(void)tcp_sendsyn(tp);
+		if (sg->sg_len > 0 || (sg->sg_flags & TH_FIN) != 0)
+			tcp_reass_later(tp, sg);
 		return (STEP_DROP);
 	}
 	established(tp);
 	tp->t_flags |= TF_ACKNOW;
 	/* our SYN advertised the buffer, unscaled, from here on */
 	tp->rcv_adv = tp->rcv_nxt + syn_window(tp->t_inp.inp_socket);
-	step = tcp_data_input(tp, sg);
+	step = tcp_urgent_input(tp, sg);
+	if (step == STEP_NEXT)
+		step = tcp_data_input(tp, sg);
 	if (step == STEP_NEXT)
 		(void)tcp_output(tp);
 	return (step);

@@ -212,6 +212,26 @@ tcp_syncache_remove(const struct in_conninfo *c)
 	mtx_unlock_as(&b->lock, &bucket_role);
 }
 
+void
+tcp_syncache_challenge(const struct in_conninfo *c)
+{
+	struct bucket *b = bucket_of(c);
+	struct tcp_half h;
+	struct syncache *sc;
+	bool challenge;
+
+	mtx_lock_as(&b->lock, &bucket_role);
+	sc = entry_find(b, c);
+	challenge = sc != NULL && sc->sc_challenges++ < CHALLENGES;
+	if (challenge)
+		h = sc->sc_half;
+	mtx_unlock_as(&b->lock, &bucket_role);
+	if (challenge) {
+		TCPSTAT_INC(challenge);
+		(void)tcp_half_send(&h, TH_ACK);
+	}
+}
+
 /*
  * A reset is accepted at the left edge only, else challenged (RFC 5961 section
  * 3).
@@ -220,7 +240,6 @@ void
 tcp_syncache_reset(const struct tcpseg *sg)
 {
 	struct bucket *b = bucket_of(&sg->sg_conn);
-	struct tcp_half h;
 	struct syncache *sc;
 	bool challenge = false;
 
@@ -232,12 +251,11 @@ tcp_syncache_reset(const struct tcpseg *sg)
 	} else if (sc != NULL && sg->sg_seq - sc->sc_half.hf_irs - 1 <
 	    sc->sc_half.hf_win) {
 		TCPSTAT_INC(badrst);
-		challenge = sc->sc_challenges++ < CHALLENGES;
-		h = sc->sc_half;
+		challenge = true;
 	}
 	mtx_unlock_as(&b->lock, &bucket_role);
 	if (challenge)
-		(void)tcp_half_send(&h, TH_SYN | TH_ACK);
+		tcp_syncache_challenge(&sg->sg_conn);
 }
 
 /* Collects handshakes due for retransmission; drops those with too many. */

@@ -26,7 +26,11 @@ struct tcp_half {
 void	 tcp_half_init(struct tcp_half *h, struct socket *head,
 	    const struct in_conninfo *, tcp_seq irs, const struct tcpopts *)
 	    REQUIRES(head->so_lock);
-/* Sends our SYN (flags TH_SYN) or SYN-ACK; returns like ip_output(). */
+/*
+ * Sends our SYN (flags TH_SYN), SYN-ACK, or in SYN-RECEIVED the ACK that answers
+ * an unacceptable segment (TH_ACK, RFC 9293 section 3.10.7.4); returns like
+ * ip_output().
+ */
 int	 tcp_half_send(const struct tcp_half *, uint8_t flags);
 
 /*
@@ -45,6 +49,8 @@ bool	 tcp_syncache_find(const struct in_conninfo *, struct tcp_half *,
 void	 tcp_syncache_remove(const struct in_conninfo *);
 /* Processes a reset for a listener. */
 void	 tcp_syncache_reset(const struct tcpseg *);
+/* Answers a segment outside the window of an unfinished handshake. */
+void	 tcp_syncache_challenge(const struct in_conninfo *);
 
 /*
  * SYN cookies (Bernstein 1996; RFC 4987 section 3.6): the initial sequence

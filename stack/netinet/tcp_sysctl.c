@@ -74,7 +74,18 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
 	    "time in FIN_WAIT_2 of a closed socket, ms")		\
 	X(tcp_maxreass, "maxreass", 1024, 1, 65536,			\
-	    "max out-of-order segments of a connection")		\
+	    "max blocks of out-of-order data of a connection; more if they " \
+	    "have 536 bytes on average")				\
+	X(tcp_icmp_drops_syn, "icmp_drops_syn", 1, 0, 1,		\
+	    "1: an ICMP unreachable error ends an attempt to connect, as "	\
+	    "in Linux (RFC 5461 section 2.2); 0: it only explains a timeout " \
+	    "(RFC 9293 MUST-56)")					\
+	X(tcp_tolerate_missing_ts, "tolerate_missing_ts", 0, 0, 1,	\
+	    "0: segments without the negotiated timestamps are dropped "	\
+	    "(RFC 7323 section 3.2); 1: they are accepted, as in Linux")	\
+	X(tcp_tlp_ackdelay, "tlp_ackdelay", 40, 0, 500,			\
+	    "max delay of the peer's ACK that a tail loss probe of one "	\
+	    "segment waits for, ms (RFC 8985 section 7.2); Linux: 200")	\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 

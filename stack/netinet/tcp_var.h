@@ -276,6 +276,15 @@ tcp_tail(const struct tcpcb *tp, uint32_t len)
 	return (len < tp->t_maxseg ? len : len % tp->t_maxseg);
 }
 
+/* RFC 5961 section 5.2: the ACKs that can come from the peer. */
+static inline bool
+tcp_ack_plausible(const struct tcpcb *tp, tcp_seq ack)
+{
+	const tcp_seq least = tp->snd_una - tp->max_sndwnd;
+
+	return (ack - least <= tp->snd_max - least);
+}
+
 /* The peer has sent FIN (RFC 9293 section 3.10.7.4). */
 static inline bool
 tcp_has_fin(const struct tcpcb *tp)
@@ -329,6 +338,7 @@ extern atomic_u32 tcp_syncookies, tcp_mtu_probing, tcp_quickacks;
 #define	SYNCOOKIES_ALWAYS	2
 extern atomic_u32 tcp_syncount;		/* entries in the SYN cache */
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
+extern atomic_u32 tcp_icmp_drops_syn, tcp_tolerate_missing_ts, tcp_tlp_ackdelay;
 extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
 /* Length of IP and TCP header without options. */
@@ -388,6 +398,8 @@ NOINLINE enum tcp_step tcp_synsent_input(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
+void	 tcp_synreceived_answer(struct tcpcb *tp, const struct tcpseg *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 int	 tcp_connect(struct tcpcb *tp, const struct in_endpoint *)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 int	 tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
@@ -549,9 +561,13 @@ uint32_t tcp_notsentmax(const struct tcpcb *);
 bool	 tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_sendprobe(struct tcpcb *tp)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
-__cold void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
-	    uint8_t flags, uint32_t tsval);
-__cold void  tcp_reset(const struct tcpseg *);
+/*
+ * Sends a segment without data or window in response to another one, with the
+ * options of the socket that responds (TOS, TTL, interface; NULL: no socket).
+ */
+__cold void  tcp_respond(const struct tcpseg *, const struct ip_sendopts *,
+	    tcp_seq seq, tcp_seq ack, uint8_t flags, uint32_t tsval);
+__cold void  tcp_reset(const struct tcpseg *, const struct ip_sendopts *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
 /* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
 static inline uint32_t

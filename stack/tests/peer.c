@@ -212,6 +212,7 @@ parse(struct mbuf *m, struct peer_seg *s)
 	at += (uint32_t)ip.ip_hl << 2;
 	s->proto = ip.ip_p;
 	s->tos = ip.ip_tos;
+	s->ttl = ip.ip_ttl;
 	if (ip.ip_p == IPPROTO_ICMP) {
 		m_copydata(m, at, 1, &s->icmp_type);
 		m_copydata(m, at + 1, 1, &s->icmp_code);

@@ -33,7 +33,7 @@ struct peer {
 struct peer_seg {
 	uint16_t	 sport, dport, window, urgent;
 	tcp_seq		 seq, ack;
-	uint8_t		 flags, tos;
+	uint8_t		 flags, tos, ttl;
 	uint32_t	 len;
 	uint32_t	 segsz;		/* size of its segments (TSO), or len */
 	uint8_t		 options[40];

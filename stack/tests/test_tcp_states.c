@@ -44,8 +44,7 @@ struct cell {
 /*
  * RFC 9293 sections 3.10.7.1 to 3.10.7.4 with RFC 5961; the columns are the
  * segments above.  The ACKs cover our FIN if there is one.  A listener's only
- * result is a connection in SYN-RECEIVED, which does not respond to ACKs
- * outside its window, because the peer may be forged.
+ * result is a connection in SYN-RECEIVED.
  */
 static const struct cell cells[TCPS_COUNT][nitems(segments)] = {
 	[TCPS_CLOSED] = {
@@ -69,11 +68,11 @@ static const struct cell cells[TCPS_COUNT][nitems(segments)] = {
 		STAYS(NONE), STAYS(NONE),
 	},
 	[TCPS_SYN_RECEIVED] = {
-		STAYS(SYN_ACK), STAYS(SYN_ACK), GOES(ESTABLISHED, NONE),
-		STAYS(TH_RST), STAYS(TH_RST), STAYS(NONE), STAYS(NONE),
+		STAYS(SYN_ACK), STAYS(TH_ACK), GOES(ESTABLISHED, NONE),
+		STAYS(TH_RST), STAYS(TH_RST), STAYS(TH_ACK), STAYS(TH_ACK),
 		GOES(ESTABLISHED, NONE), STAYS(NONE), GOES(ESTABLISHED, NONE),
 		GOES(CLOSE_WAIT, TH_ACK), STAYS(NONE), GOES(CLOSED, NONE),
-		GOES(CLOSED, NONE), STAYS(SYN_ACK), STAYS(NONE),
+		GOES(CLOSED, NONE), STAYS(TH_ACK), STAYS(NONE),
 	},
 	[TCPS_ESTABLISHED] = {
 		STAYS(TH_ACK), STAYS(TH_ACK), STAYS(NONE), STAYS(TH_ACK),
@@ -99,8 +98,8 @@ static const struct cell cells[TCPS_COUNT][nitems(segments)] = {
 	[TCPS_CLOSING] = {
 		STAYS(TH_ACK), STAYS(TH_ACK), GOES(TIME_WAIT, NONE),
 		STAYS(TH_ACK), STAYS(TH_ACK), STAYS(TH_ACK), STAYS(TH_ACK),
-		GOES(TIME_WAIT, NONE), STAYS(NONE), GOES(TIME_WAIT, NONE),
-		GOES(TIME_WAIT, NONE), STAYS(NONE), GOES(CLOSED, NONE),
+		GOES(TIME_WAIT, TH_ACK), STAYS(NONE), GOES(TIME_WAIT, NONE),
+		GOES(TIME_WAIT, TH_ACK), STAYS(NONE), GOES(CLOSED, NONE),
 		GOES(CLOSED, NONE), STAYS(TH_ACK), STAYS(NONE),
 	},
 	[TCPS_LAST_ACK] = {
@@ -119,8 +118,8 @@ static const struct cell cells[TCPS_COUNT][nitems(segments)] = {
 	},
 	[TCPS_TIME_WAIT] = {
 		STAYS(TH_ACK), STAYS(TH_ACK), STAYS(NONE), STAYS(TH_ACK),
-		STAYS(TH_ACK), STAYS(TH_ACK), STAYS(TH_ACK), STAYS(NONE),
-		STAYS(NONE), STAYS(NONE), STAYS(NONE), STAYS(NONE),
+		STAYS(TH_ACK), STAYS(TH_ACK), STAYS(TH_ACK), STAYS(TH_ACK),
+		STAYS(NONE), STAYS(NONE), STAYS(TH_ACK), STAYS(NONE),
 		GOES(CLOSED, NONE), GOES(CLOSED, NONE), STAYS(TH_ACK),
 		STAYS(NONE),
 	},
@@ -148,17 +147,15 @@ state_before(enum tcp_state from)
 }
 
 static void
-check_segment(enum tcp_state from, const struct segment *g, enum tcp_state to,
-    uint8_t wanted)
+check_reached(struct connection *f, enum tcp_state from,
+    const struct segment *g, enum tcp_state to, uint8_t wanted)
 {
-	struct connection f;
 	enum tcp_state now;
 	uint8_t answer;
 
-	states_reach(&f, from);
-	send_segment(&f, g);
+	send_segment(f, g);
 	answer = states_answer();
-	now = states_now(&f.p);
+	now = states_now(&f->p);
 	if (now != to || answer != wanted) {
 		fprintf(stderr, "%s in %s (flags %#x seq %+d ack %+d len %u): "
 		    "now %s, not %s; answer %#x, not %#x\n", g->name,
@@ -166,7 +163,17 @@ check_segment(enum tcp_state from, const struct segment *g, enum tcp_state to,
 		    tcp_state_names[now], tcp_state_names[to], answer, wanted);
 		abort();
 	}
-	states_leave(&f);
+	states_leave(f);
+}
+
+static void
+check_segment(enum tcp_state from, const struct segment *g, enum tcp_state to,
+    uint8_t wanted)
+{
+	struct connection f;
+
+	states_reach(&f, from);
+	check_reached(&f, from, g, to, wanted);
 }
 
 TEST(every_segment_in_every_state)
@@ -198,6 +205,20 @@ static const struct transition {
 	    { "segment", TH_SYN, -1, 0, 0 } },
 	{ TCPS_SYN_RECEIVED, TCPS_ESTABLISHED, NONE,
 	    { "segment", SYN_ACK, -1, 0, 0 } },
+	{ TCPS_SYN_RECEIVED, TCPS_SYN_RECEIVED, TH_ACK,
+	    { "segment", TH_ACK, -50, 0, 50 } },
+	{ TCPS_SYN_RECEIVED, TCPS_ESTABLISHED, TH_ACK,
+	    { "segment", TH_ACK, -50, 0, 51 } },
+	/* the window comes before the ACK */
+	{ TCPS_SYN_RECEIVED, TCPS_SYN_RECEIVED, TH_ACK,
+	    { "segment", TH_ACK, -1, 1, 0 } },
+	{ TCPS_SYN_RECEIVED, TCPS_SYN_RECEIVED, NONE,
+	    { "segment", TH_RST, 70000, 0, 0 } },
+	/* RFC 5961 section 5.2: the peer's window was 60000 at most */
+	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, NONE,
+	    { "segment", TH_ACK, 0, -60000, 0 } },
+	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
+	    { "segment", TH_ACK, 0, -60001, 0 } },
 	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
 	    { "segment", TH_SYN, 500, 0, 0 } },
 	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
@@ -246,6 +267,131 @@ TEST(other_transitions)
 	for (size_t i = 0; i < nitems(transitions); i++)
 		check_segment(transitions[i].from, &transitions[i].segment,
 		    transitions[i].to, transitions[i].answer);
+}
+
+/* SYN-RECEIVED of a simultaneous open, where a socket exists. */
+TEST(every_segment_after_both_have_called)
+{
+	static const struct transition cases[] = {
+		{ 0, TCPS_SYN_RECEIVED, SYN_ACK,
+		    { "SYN again", TH_SYN, -1, 0, 0 } },
+		{ 0, TCPS_ESTABLISHED, NONE,
+		    { "SYN,ACK", SYN_ACK, -1, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, TH_ACK,
+		    { "another SYN", TH_SYN, 5, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, TH_ACK,
+		    { "RST in the window", TH_RST, 1, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, NONE,
+		    { "RST left of the window", TH_RST, -1, 0, 0 } },
+		{ 0, TCPS_CLOSED, NONE, { "RST", TH_RST, 0, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, TH_ACK,
+		    { "ACK left of the window", TH_ACK, -1, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, TH_ACK,
+		    { "ACK right of the window", TH_ACK, 70000000, 0, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, TH_RST,
+		    { "ACK of nothing", TH_ACK, 0, -1, 0 } },
+		{ 0, TCPS_SYN_RECEIVED, NONE,
+		    { "data without ACK", 0, 0, 0, 10 } },
+		{ 0, TCPS_CLOSE_WAIT, TH_ACK, { "FIN", FIN_ACK, 0, 0, 0 } },
+	};
+	struct connection f;
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		states_open_both(&f);
+		check_reached(&f, TCPS_SYN_RECEIVED, &cases[i].segment,
+		    cases[i].to, cases[i].answer);
+	}
+}
+
+/* RFC 9293 section 3.10.7.4: <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>. */
+TEST(answer_in_syn_received_is_a_plain_ack)
+{
+	struct connection f;
+	struct peer_seg s;
+
+	for (int both = 0; both < 2; both++) {
+		if (both)
+			states_open_both(&f);
+		else
+			states_reach(&f, TCPS_SYN_RECEIVED);
+		peer_send(&f.p, TH_RST, f.p.snd_nxt + 1, 0, NULL, 0);
+		CHECK(peer_next(&s));
+		CHECK_EQ(s.flags, TH_ACK);
+		CHECK_EQ(s.seq, f.p.rcv_nxt);
+		CHECK_EQ(s.ack, f.p.snd_nxt);
+		CHECK_EQ(s.optlen, 0);
+		CHECK(s.window > 0);
+		states_leave(&f);
+	}
+}
+
+/* RFC 9293 section 3.10.7.3: what is in the SYN waits for the handshake. */
+TEST(data_of_a_syn_are_kept_until_the_handshake_is_complete)
+{
+	static const struct { uint8_t flags, last; uint32_t off; } cases[] = {
+		{ 0, TH_ACK, 3 },		/* an ACK after the data */
+		{ 0, TH_ACK, 0 },		/* one that repeats them */
+		{ TH_FIN, TH_ACK, 4 },
+	};
+	struct connection f;
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		states_reach(&f, TCPS_SYN_SENT);
+		peer_send(&f.p, TH_SYN | cases[i].flags, f.p.snd_nxt++, 0,
+		    "abc", 3);
+		CHECK_EQ(states_answer(), SYN_ACK);
+		CHECK_EQ(soavail(f.so), 0);
+		peer_send(&f.p, cases[i].last, f.p.snd_nxt + cases[i].off,
+		    f.p.rcv_nxt, "abc", cases[i].off == 0 ? 3 : 0);
+		t_expect(f.so, "abc");
+		CHECK_EQ(states_now(&f.p), cases[i].flags & TH_FIN ?
+		    TCPS_CLOSE_WAIT : TCPS_ESTABLISHED);
+		f.p.snd_nxt += 3 + (cases[i].flags & TH_FIN ? 1 : 0);
+		states_leave(&f);
+	}
+}
+
+/* RFC 9293 section 3.9.2: all segments of a connection have its TOS and TTL. */
+static void
+expect_marked_reset(void)
+{
+	struct peer_seg s;
+
+	do {
+		CHECK(peer_next(&s));
+	} while ((s.flags & TH_RST) == 0);
+	CHECK_EQ(s.tos, 32);
+	CHECK_EQ(s.ttl, 7);
+}
+
+static void
+mark(struct socket *so)
+{
+	t_setint(so, IPPROTO_IP, IP_TOS, 32);
+	t_setint(so, IPPROTO_IP, IP_TTL, 7);
+}
+
+TEST(resets_have_the_options_of_their_socket)
+{
+	struct connection f;
+
+	states_reach(&f, TCPS_SYN_SENT);
+	mark(f.so);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt - 1, NULL, 0);
+	expect_marked_reset();
+	states_leave(&f);
+	states_reach(&f, TCPS_LISTEN);
+	mark(f.so);
+	peer_send(&f.p, TH_ACK, 1, 1, NULL, 0);
+	expect_marked_reset();
+	states_leave(&f);
+	states_reach(&f, TCPS_ESTABLISHED);
+	mark(f.so);
+	peer_text(&f.p, "unread");
+	CHECK_EQ(soclose(f.so), 0);
+	f.so = NULL;
+	expect_marked_reset();
+	states_leave(&f);
 }
 
 TEST(listener_refuses_what_is_not_a_syn)
