@@ -568,7 +568,9 @@ void	 sbdrop(struct sockbuf *, uint32_t len);
 struct mbuf *sbcut(struct sockbuf *, uint32_t len);
 /* The mbuf that holds byte off; *moff is the offset in it. */
 struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
+/* Empties so_rcv or so_snd; a list of packets, which so_errors always is. */
 void	 sbflush(struct socket *, struct sockbuf *);
+void	 sbflushpackets(struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
 /* How many of resid bytes a writer may append now; 0: it must wait. */
 uint32_t sosendspace(const struct socket *so, size_t resid)

@@ -327,17 +327,22 @@ sbsendptr(struct sockbuf *sb, uint32_t off, uint32_t *moff)
 }
 
 void
-sbflush(struct socket *so, struct sockbuf *sb)
+sbflushpackets(struct sockbuf *sb)
 {
 	struct mbuf *m;
 
-	if (so->so_proto->pr_stream) {
-		sbdrop(sb, sb->sb_cc);
-		return;
-	}
 	while ((m = sbdetachaddr(sb)) != NULL)
 		m_freem(m);
-	KASSERT(sb->sb_cc == 0, ("sbflush: %u bytes left", sb->sb_cc));
+	KASSERT(sb->sb_cc == 0, ("sbflushpackets: %u bytes left", sb->sb_cc));
+}
+
+void
+sbflush(struct socket *so, struct sockbuf *sb)
+{
+	if (so->so_proto->pr_stream)
+		sbdrop(sb, sb->sb_cc);
+	else
+		sbflushpackets(sb);
 }
 
 NOINLINE static nsec_t

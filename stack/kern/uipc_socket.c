@@ -140,7 +140,7 @@ sorele(struct socket *so)
 	    (void *)so));
 	sbflush(so, &so->so_rcv);
 	sbflush(so, &so->so_snd);
-	sbflush(so, &so->so_errors);
+	sbflushpackets(&so->so_errors);
 	sofilter_free(so);
 	head = so->so_head;
 	mtx_unlock(&so->so_lock);
