@@ -145,8 +145,8 @@ tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
 
 /*
  * Section 7.2: runs after new data or an ACK of data, outside recovery.  The
- * peer may delay the ACK of a single segment as long as we would.  An RTO that
- * would fire before the probe is postponed.
+ * peer may delay the ACK of a single segment.  The probe replaces an RTO that
+ * would fire before it.
  */
 __hot void
 tcp_tlp_schedule(struct tcpcb *tp)
@@ -161,7 +161,7 @@ tcp_tlp_schedule(struct tcpcb *tp)
 	if (tp->t_srtt != 0) {
 		pto = 2 * tp->t_srtt;
 		if (tp->snd_max - tp->snd_una <= tp->t_maxseg)
-			pto += tcp_msec(&tcp_delacktime);
+			pto += tcp_msec(&tcp_tlp_ackdelay);
 		if (pto < PTO_MIN)
 			pto = PTO_MIN;
 	}

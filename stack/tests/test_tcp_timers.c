@@ -360,6 +360,7 @@ TEST(timestamps_of_impossible_acks_are_not_remembered)
 	f.so = t_accept(f.head);
 	f.p.options = forged;
 	ack(&f, 9999);
+	ack(&f, (uint32_t)-70000);
 	peer_forget();
 	f.p.options = next;
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
@@ -428,6 +429,30 @@ TEST(unreachable_ends_a_connect)
 	p.stack_port = s.sport;
 	peer_icmp(&p, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0, s.seq);
 	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), EHOSTUNREACH);
+	soclose(so);
+}
+
+/* RFC 9293 MUST-56, with net.inet.tcp.icmp_drops_syn=0. */
+TEST(unreachable_may_not_end_a_connect)
+{
+	struct sockaddr_in sin = t_addr(PEER_IP, 9001);
+	struct socket *so = t_socket(SOCK_STREAM);
+	struct peer p = { .port = 9001 };
+	struct peer_seg s;
+
+	peer_forget();
+	t_sysctl_set("net.inet.tcp.icmp_drops_syn", "0");
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin),
+	    MSG_DONTWAIT), EINPROGRESS);
+	peer_await(&s, 1000);
+	p.stack_port = s.sport;
+	peer_icmp(&p, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0, s.seq);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), 0);
+	peer_await(&s, 1100);
+	CHECK_EQ(s.flags, TH_SYN);	/* again */
+	peer_icmp(&p, ICMP_DEST_UNREACH, ICMP_PORT_UNREACH, 0, s.seq);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), ECONNREFUSED);
+	t_sysctl_set("net.inet.tcp.icmp_drops_syn", "1");
 	soclose(so);
 }
 
