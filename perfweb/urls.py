@@ -14,6 +14,7 @@ handler500 = "perfweb.serving.unavailable.server_error"
 urlpatterns = [
     path("", include("perfweb.accounts.urls")),
     path("", include("perfweb.runs.urls")),
+    path("", include("perfweb.dashboard.urls")),
     path("", include("perfweb.reports.urls")),
     path("", include("perfweb.submissions.urls")),
     path("", include("perfweb.tracking.urls")),

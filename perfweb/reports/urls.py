@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import StringConverter
 
 from perfweb.rawdata.tables import FORMATS
-from perfweb.reports.pages import comparison, embedded, home, matrix, rawdata, runs, search, testbeds, tests, topics
+from perfweb.reports.pages import comparison, embedded, matrix, rawdata, runs, search, testbeds, tests, topics
 
 
 class FormConverter(StringConverter):
@@ -20,7 +20,6 @@ _PAIR = "runs/<int:number>/compare/<slug:a>..<slug:b>"
 
 app_name = "reports"
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", home.home, name="home"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/<int:number>/", runs.run_detail, name="run"),
     path(f"{_PAIR}/", comparison.comparison, name="comparison"),

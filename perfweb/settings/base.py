@@ -91,7 +91,7 @@ AUTH_PASSWORD_VALIDATORS += [
 ]
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "accounts:account"
-LOGOUT_REDIRECT_URL = "reports:home"
+LOGOUT_REDIRECT_URL = "dashboard:home"
 CSRF_FAILURE_VIEW = "perfweb.accounts.views.csrf_failure"
 CSRF_COOKIE_HTTPONLY = SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"

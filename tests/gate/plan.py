@@ -32,7 +32,7 @@ WAITING = ("test_cpython.py",)
 GUESTS = "tests/lab/test_vmlab.py"
 
 # Folders of tests/unit with a separate job, which request pages of the site and of the API.
-PAGES = ("accounts", "api", "crawl", "figures", "rawdata", "reports", "verdicts")
+PAGES = ("accounts", "api", "crawl", "dashboard", "figures", "rawdata", "reports", "verdicts")
 
 # Files of tests/integration as parallel jobs, because most of the time of each test is waiting. The rest is one job.
 INTEGRATION = {

@@ -11,7 +11,8 @@ from pytest_django import Settings
 
 from perfweb.runs.models import Run
 from tests.checkouts import Checkout, small_checkout
-from tests.factories import create_run
+from tests.factories import create_run, create_testbed
+from tests.laboratory import Laboratory
 from tests.unit.accounts.site import Site
 
 BROKEN_TEST = "udp.rr/host-host/ipv4"
@@ -49,6 +50,15 @@ def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Si
     made.furnish()
     made.private[secret.read_text(encoding="ascii")] = set()
     return made
+
+
+@pytest.fixture
+def laboratory(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Laboratory:
+    """A repository whose main branch can be tracked."""
+    settings.PATCH_REPOSITORY = checkout.tree
+    settings.PERFWEB_VAR = tmp_path / "var"
+    create_testbed()
+    return Laboratory(checkout)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from django.urls import reverse
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from perfweb.figures import plots, svg
+from perfweb.figures import plots, sparklines, svg
 from perfweb.figures.levels import Shift
 from perfweb.rawdata.tables import FORMATS
 from perfweb.reports.overview import BriefCell
@@ -107,6 +108,12 @@ def scaled(value: object, scale: numbers.Scale) -> str:
 def _number(value: object) -> float | None:
     """Return a number unchanged, and None for the empty text that Django makes of an attribute of None."""
     return value if isinstance(value, float) else None
+
+
+@register.filter
+def sparkline(values: Sequence[float]) -> SafeString:
+    """Draw the newest values of a series."""
+    return mark_safe(sparklines.sparkline(values))  # noqa: S308 (made of numbers)
 
 
 @register.filter

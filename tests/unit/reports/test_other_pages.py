@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Home, knobs, testbeds, search, and graphs as files."""
+"""Knobs, testbeds, search, and graphs as files."""
 
 from __future__ import annotations
 
 import json
 import re
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -18,7 +16,6 @@ from perfweb.lab.models import Lease, OutageKind
 from perfweb.lab.outages import begin, checked, end
 from perfweb.lab.services import imported_testbed, release
 from perfweb.reports.search import MOST_HITS, RARE
-from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.summaries import summarise
 from tests.factories import (
@@ -32,40 +29,6 @@ from tests.factories import (
 from tests.unit.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-def test_home_shows_what_runs_waits_and_came_out(client: Client, run: Run) -> None:
-    running = create_queued_run(state=RunState.RUNNING)
-    progress.begin(running.pk)
-    progress.publish(running.pk, "eta", seconds=30, fraction=0.5)
-    progress.publish(running.pk, "measuring", test="tcp.rr/host-host/ipv4", variant="direct")
-    queued = create_queued_run()
-    html = page(client, "/")
-    text = text_of(html)
-    assert f"Run {running.pk}: Direct against deferred dispatch" in text
-    assert "tcp.rr/host-host/ipv4 on direct" in text
-    assert 'value="0.5"' in html
-    assert "direct against deferred : 1 failed, 5 faster" in text
-    assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal \S+ \S+ at once ", text)
-    assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal", text_of(page(client, "/testbeds/demo/")))
-
-
-def test_an_import_of_many_runs_leaves_room_for_what_was_measured(client: Client, run: Run, tmp_path: Path) -> None:
-    revisions = "".join(f"{number},{value}\n" for number in range(12) for value in (5.0, 6.0, 7.0))
-    table = tmp_path / "history.csv"
-    table.write_text(f"revision,value\n{revisions}", encoding="utf-8")
-    call_command("import", "csv", table, test="tcp.rr/host-host/ipv4", unit="packets/s", origin="elsewhere")
-    numbers = sorted(Run.objects.exclude(imported=None).values_list("pk", flat=True))
-    assert len(numbers) == 12
-    html = page(client, "/")
-    assert [number for number in numbers if f'href="/runs/{number}/"' in html] == numbers[-1:]
-    assert f'href="/runs/{run.pk}/"' in html
-
-
-def test_home_without_activity_states_it(client: Client, run: Run) -> None:
-    text = text_of(page(client, "/"))
-    assert "No run is executing." in text
-    assert "The queue is empty." in text
 
 
 def test_effects_of_knobs_and_their_interaction(client: Client) -> None:

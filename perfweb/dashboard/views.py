@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The first page: current runs, the queue, and the latest verdicts."""
+"""The first page: tracked branches, the newest results, current runs, the queue, and the latest verdicts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from perfweb.dashboard.grid import POINTS, read_grid
+from perfweb.dashboard.heads import read_heads
 from perfweb.runs import progress, queue, states
 from perfweb.runs.models import FINAL_STATES, Import, Run, RunState
 from perfweb.verdicts.run_verdicts import verdicts
 
-LATEST = 10
+LATEST = 5
 LONGEST_QUEUE = 25
 
 
@@ -30,5 +32,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "queue": waiting[:LONGEST_QUEUE],
         "waiting": len(waiting),
         "latest": verdicts(list(over[:LATEST])),
+        "heads": read_heads(),
+        "grid": read_grid(),
+        "points": POINTS,
     }
-    return render(request, "reports/home.html", context)
+    return render(request, "dashboard/home.html", context)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The newest measured commit of each tracked branch, and its open alerts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from perfweb.runs.models import Run, RunState
+from perfweb.tracking import states
+from perfweb.tracking.models import Alert, TrackedBranch, TrackedCommit
+
+BRANCHES = 12
+"""Branches that are shown, in the order of their names; the page of all branches has the others."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A tracked branch: its newest commit that was measured, None before the first, that commit's run, and the numbers
+    of open alerts whose largest movement is worse, and better.
+    """
+
+    branch: TrackedBranch
+    commit: TrackedCommit | None
+    run: Run | None
+    slower: int
+    faster: int
+
+
+def read_heads() -> list[Head]:
+    """Read the branches that are not paused: four queries."""
+    branches = list(TrackedBranch.objects.filter(active=True).select_related("testbed", "mirror")[:BRANCHES])
+    measured = TrackedCommit.objects.filter(branch__in=branches, position__isnull=False, runs__state=RunState.DONE)
+    newest = measured.order_by("branch_id", "-position", "-runs__pk").distinct("branch_id")
+    commits = {commit.branch_id: commit for commit in newest}
+    runs = Run.objects.filter(tracked_commits__in=commits.values(), state=RunState.DONE).order_by("pk")
+    of_commit = {key: run for run in runs.prefetch_related("tracked_commits") for key in _keys(run)}
+    directions = _directions(branches)
+    heads = []
+    for branch in branches:
+        commit = commits.get(branch.pk)
+        run = of_commit.get(commit.pk) if commit else None
+        heads.append(Head(branch, commit, run, directions[branch.pk, False], directions[branch.pk, True]))
+    return heads
+
+
+def _keys(run: Run) -> list[int]:
+    return [commit.pk for commit in run.tracked_commits.all()]
+
+
+def _directions(branches: list[TrackedBranch]) -> Counter[tuple[int, bool]]:
+    """Count the open alerts of each branch by whether their largest movement is an improvement."""
+    alerts = Alert.objects.filter(branch__in=branches, state__in=states.OPEN).prefetch_related("movements")
+    counts: Counter[tuple[int, bool]] = Counter()
+    for alert in alerts:
+        largest = max(alert.movements.all(), key=lambda movement: abs(movement.size), default=None)
+        if largest:
+            counts[alert.branch_id, largest.better] += 1
+    return counts
