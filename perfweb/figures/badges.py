@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from perfweb.figures.svg import escape
 from perfweb.stats.comparison import Verdict
 from perfweb.verdicts.comparisons import TestComparison, tally
+from perfweb.verdicts.names import short
 from perfweb.verdicts.numbers import MINUS
 from perfweb.verdicts.wording import CHANGED, MARKS, brief_words, css_name
 
@@ -46,7 +47,7 @@ def _text(text: str, x: int, width: int) -> str:
 
 def badge_of_test(comparison: TestComparison) -> str:
     """The badge of one test: "tcp.rr direct vs deferred: +14.6 % faster"."""
-    test = comparison.test.removesuffix("/host-host/ipv4")
+    test = short(comparison.test)
     result = comparison.result
     words = f"{MARKS[result.verdict]} {brief_words(comparison)}"
     if result.effect and result.verdict in CHANGED:

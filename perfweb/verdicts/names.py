@@ -15,6 +15,11 @@ def title(test: str) -> str:
     return TESTS[test].title if test in TESTS else test
 
 
+def short(test: str) -> str:
+    """Return a test's name without its path and family, if these are the usual ones."""
+    return test.removesuffix("/host-host/ipv4")
+
+
 def anchor(test: str) -> str:
     """Return a test's name in the form of a fragment of an address."""
     return test.replace("/", "-").replace(".", "-")

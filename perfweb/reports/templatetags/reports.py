@@ -47,6 +47,7 @@ class HasDeviation(Protocol):
 
 register.filter("title_of", names.title)
 register.filter("anchor", names.anchor)
+register.filter("short", names.short)
 register.filter("topic_of", names.topic)
 register.filter("change_words", wording.change_words)
 register.filter("difference_words", wording.difference_words)

@@ -89,8 +89,8 @@ def test_a_cell_has_the_worst_verdict_of_its_topic(client: Client) -> None:
     assert (tcp.verdict.verdict, tcp.test, tcp.variant) == (Verdict.FAILED, tests[1], "direct")
     assert tcp.series.endswith("/deferred")
     text = text_of(page(client, "/"))
-    assert "✗ failed direct against deferred" in text
-    assert re.search(r"▼ slower .(19|2\d)\.\d\d % direct against deferred", text)
+    assert "✗ failed tcp.stream, direct against deferred" in text
+    assert re.search(r"▼ slower .(19|2\d)\.\d\d % udp.rr, direct against deferred", text)
 
 
 def test_a_cell_has_the_history_of_its_line_oldest_first(client: Client) -> None:
