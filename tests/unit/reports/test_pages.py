@@ -257,8 +257,6 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     summarise(made)
     with django_assert_num_queries(5):
         client.get("/runs/")
-    with django_assert_num_queries(6):
-        client.get("/")
 
 
 def test_boots_that_differ_are_marked(client: Client) -> None:
