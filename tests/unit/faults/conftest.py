@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A forge and a tracked branch, from the fixtures of their own tests."""
+"""A forge, from the fixtures of its own tests."""
 
 from tests.unit.forges.conftest import bot_on, github
-from tests.unit.tracking.conftest import laboratory
 
-__all__ = ["bot_on", "github", "laboratory"]
+__all__ = ["bot_on", "github"]
