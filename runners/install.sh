@@ -5,11 +5,12 @@
 # the locked wheels into .venv. `./dev setup` and the image in docker/ both run
 # it, so there is one description of the environment.
 #
-#     runners/install.sh [lab] [vm] [test] [wheels]      default: lab wheels
+#     runners/install.sh [lab] [vm] [kernel] [linux-source] [test] [wheels]      default: lab wheels
 #
 # `vm` is for the lab of virtual machines: QEMU, and a kernel for the guests that
 # is unpacked under var/vm/ and not installed, so this machine boots as before.
-# `test` includes it.
+# `kernel` is what `./dev kernel` needs to build and emulate kernels. `test`
+# includes both. `linux-source` unpacks Debian's sources of Linux under var/linux/.
 #
 # A second call changes nothing and takes a fraction of a second. Daemons of
 # the installed packages are neither started nor enabled at boot, because the
@@ -27,6 +28,8 @@ readonly LAB_PACKAGES=(
 readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
 # The guests' kernel: Debian's newest one for virtual machines.
 readonly VM_KERNEL=linux-image-cloud-amd64
+readonly KERNEL_PACKAGES=(build-essential git bc bison ccache flex libelf-dev python3 python3-venv qemu-system-x86)
+readonly KERNEL_SOURCE=linux-source-6.1
 readonly TEST_PACKAGES=(
 	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
 	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute
@@ -172,6 +175,17 @@ install_packages()
 	disable_new_daemons "${missing[@]}"
 }
 
+# Unpacks a package of Debian into a directory without installing it.
+unpack_package()
+{
+	local package=$1 directory=$2
+	(cd "$scratch" && apt-get download -qq "$package" 2>apt.log) ||
+	    { cat "$scratch/apt.log" >&2; die "apt-get could not download $package"; }
+	rm -rf "$directory"
+	mkdir -p "$directory"
+	dpkg-deb -x "$scratch/${package}"_*.deb "$directory"
+}
+
 # The directory gets its name only when the kernel is complete.
 unpack_kernel()
 {
@@ -181,12 +195,20 @@ unpack_kernel()
 	package=$(apt-cache depends "$VM_KERNEL" | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -1)
 	[[ -n $package ]] || die "apt knows no $VM_KERNEL, the kernel for virtual machines"
 	echo "unpacking a kernel for virtual machines: $package"
-	(cd "$scratch" && apt-get download -qq "$package" 2>apt.log) ||
-	    { cat "$scratch/apt.log" >&2; die "apt-get could not download $package"; }
-	mkdir -p "$store"
-	rm -rf "$store/kernel.new"
-	dpkg-deb -x "$scratch/${package}"_*.deb "$store/kernel.new"
+	unpack_package "$package" "$store/kernel.new"
 	mv "$store/kernel.new" "$store/kernel"
+}
+
+unpack_source()
+{
+	[[ ! -d var/linux ]] || return 0
+	has_candidate "$KERNEL_SOURCE" || update_lists
+	echo "unpacking the sources of Linux: $KERNEL_SOURCE"
+	unpack_package "$KERNEL_SOURCE" "$scratch/source"
+	rm -rf var/linux.new
+	mkdir -p var/linux.new
+	tar --extract --strip-components 1 --directory var/linux.new --file "$scratch/source/usr/src/$KERNEL_SOURCE.tar.xz"
+	mv var/linux.new var/linux
 }
 
 # The stamp's name is the set of wheels, and its content a hash of the lock files:
@@ -221,16 +243,22 @@ finish()
 
 main()
 {
-	local want packages=() wheels='' guests=
+	local want packages=() wheels='' guests='' sources=''
 	[[ $# -gt 0 ]] || set -- lab wheels
 	for want in "$@"; do
 		case $want in
 		lab) packages+=("${LAB_PACKAGES[@]}") ;;
 		vm) packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}"); guests=yes ;;
-		test) packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels='test'; guests=yes ;;
+		kernel) packages+=("${KERNEL_PACKAGES[@]}") ;;
+		linux-source) sources=yes ;;
+		test)
+			packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${KERNEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}")
+			wheels='test'
+			guests=yes
+			;;
 		web) packages+=("${WEB_PACKAGES[@]}") ;;
 		wheels) wheels=${wheels:-service} ;;
-		*) die "unknown part '$want': use lab, vm, test, web or wheels" ;;
+		*) die "unknown part '$want': use lab, vm, kernel, linux-source, test, web or wheels" ;;
 		esac
 	done
 	. /etc/os-release
@@ -238,6 +266,7 @@ main()
 	    die "this is ${PRETTY_NAME:-an unknown system}; the project is set up on Debian 12"
 	[[ ${#packages[@]} == 0 ]] || install_packages "${packages[@]}"
 	[[ -z $guests ]] || unpack_kernel
+	[[ -z $sources ]] || unpack_source
 	[[ -z $wheels ]] || install_wheels "$wheels"
 }
 

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
+from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.patches import Patch, PatchError, Series
 from perfweb.builds.sources import SourceFile, Sources, pack
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 from perfweb.plaintext import shown
 
-ROOT = "stack"
-"""Paths that a patch can change; nothing else of a commit is built."""
+ROOT = STACK.root
+"""Paths that a patch of the stack can change; nothing else of a commit is built."""
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
-SECONDS = 20.0
 LONGEST_SHOWN = 60
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
@@ -94,16 +94,17 @@ class Stage:
 class Repository:
     """A git repository by its directory: a bare one, or the `.git` of a checkout."""
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, kind: Kind = STACK) -> None:
         self.git_dir = git_dir.absolute()
+        self.kind = kind
 
     @classmethod
-    def at(cls, place: Path) -> "Repository":
+    def at(cls, place: Path, kind: Kind = STACK) -> "Repository":
         """Open the repository of a checkout, or a bare one, at `place`. Raises RepositoryError."""
         if (place / ".git").exists():
-            return cls(place / ".git")
+            return cls(place / ".git", kind)
         if (place / "HEAD").exists() and (place / "objects").is_dir():
-            return cls(place)
+            return cls(place, kind)
         raise RepositoryError(
             f"{place} is no git repository, so there is no commit to apply a patch to: deploy with `git clone`, or "
             "name a clone of the sources in PERFWEB_REPOSITORY"
@@ -121,10 +122,10 @@ class Repository:
         return Commit(sha, revision or sha[:12], read_time(committed, sha))
 
     @contextmanager
-    def bench(self) -> "Iterator[Bench]":
-        """A temporary place to apply patches."""
+    def bench(self, objects: Path | None = None) -> "Iterator[Bench]":
+        """A temporary place to apply patches. New objects are temporary unless `objects` is a directory for them."""
         with tempfile.TemporaryDirectory(prefix="perfweb-patch-") as folder:
-            yield Bench(self.git_dir, Path(folder))
+            yield Bench(self.git_dir, Path(folder), self.kind, objects)
 
 
 def read_time(text: str, sha: str) -> datetime:
@@ -162,16 +163,17 @@ def git_environment(home: Path) -> dict[str, str]:
 
 
 class Bench:
-    """Return git with an index, an empty work tree, and new objects in `folder`; for SECONDS in all."""
+    """Return git with an index, an empty work tree, and new objects in `folder`; for as long as its kind allows."""
 
     _command = git_command("protocol.allow=never")
 
-    def __init__(self, git_dir: Path, folder: Path) -> None:
-        self._deadline = time.monotonic() + SECONDS
+    def __init__(self, git_dir: Path, folder: Path, kind: Kind = STACK, objects: Path | None = None) -> None:
+        self._kind = kind
+        self._deadline = time.monotonic() + kind.seconds
         self._empty = folder / "empty"
-        objects = folder / "objects"
-        for made in (self._empty, objects):
-            made.mkdir()
+        self._empty.mkdir()
+        objects = objects or folder / "objects"
+        objects.mkdir(exist_ok=True)
         self._environment = {
             **git_environment(self._empty),
             "GIT_DIR": str(git_dir),
@@ -181,9 +183,12 @@ class Bench:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(_objects(git_dir)),
         }
 
-    def apply(self, series: Series, base: Commit) -> list[Stage]:
-        """Return a stage for each patch. Raises PatchError, and ConflictError if a hunk does not apply."""
-        before = self._tree_of(base.sha)
+    def apply(self, series: Series, base: Commit | str) -> list[Stage]:
+        """Return a stage for each patch of a commit, or of a tree by its hash.
+
+        Raises PatchError, and ConflictError if a hunk does not apply.
+        """
+        before = self._tree_of(base.sha if isinstance(base, Commit) else base)
         self._must("read-tree", before)
         stages = []
         for number, patch in enumerate(series.patches, 1):
@@ -226,7 +231,7 @@ class Bench:
 
     def _apply_one(self, patch: Patch, which: str) -> None:
         _check_names(patch.diff, which)
-        level = _strip_level(patch.diff, which)
+        level = self._strip_level(patch.diff, which)
         done = self._git(["apply", "--cached", "--whitespace=nowarn", f"-p{level}", "-"], patch.diff)
         if done.returncode != 0:
             raise self._refusal(patch, which, done.stderr.decode("utf-8", "replace"))
@@ -263,7 +268,25 @@ class Bench:
             before,
             after,
         )
-        return changed_files(listing, which)
+        return changed_files(listing, which, self._kind)
+
+    def _strip_level(self, diff: bytes, which: str) -> int:
+        """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x.
+
+        git has other prefixes than a/ and b/ with diff.mnemonicPrefix, and none with diff.noprefix. diff(1) has the
+        names of two folders there.
+        """
+        path, root = _first_path(diff, which), self._kind.root
+        first, *others = path.removeprefix('"').split("/")
+        if not root:
+            whole = first not in _PREFIXES and self.output("--literal-pathspecs", "ls-files", "--", first)
+            return 0 if whole else 1
+        if first == root and others:
+            return 0
+        if first in _PREFIXES or others[:1] == [root]:
+            return 1
+        named = shown(path, 200)
+        raise PatchError(f"{which} names {named}; files are a/{root}/… or {root}/…, as git diff prints them.")
 
     def _files(self, tree: str) -> list[SourceFile]:
         listed = self._must("ls-tree", "-r", "-l", "-z", "--full-tree", tree, "--", f"{ROOT}/")
@@ -303,7 +326,7 @@ class Bench:
                 env=self._environment, timeout=max(self._deadline - time.monotonic(), 0.1),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise PatchError(f"Applying this takes longer than {SECONDS:g} s. Send less at once.") from None
+            raise PatchError(f"Applying this takes longer than {self._kind.seconds:g} s. Send less at once.") from None
 
 
 @dataclass(frozen=True)
@@ -316,13 +339,13 @@ class _Entry:
     path: str
 
 
-def changed_files(listing: bytes, which: str) -> tuple[ChangedFile, ...]:
+def changed_files(listing: bytes, which: str, kind: Kind = STACK) -> tuple[ChangedFile, ...]:
     """Parse the output of `git diff-tree -z --raw --numstat`. Raises PatchError for forbidden changes."""
     words = iter(listing.decode("utf-8", "surrogateescape").split("\0")[:-1])
     changed = []
     for word in words:
         if word.startswith(":"):
-            _check_entry(word, next(words), which)
+            _check_entry(word, next(words), which, kind)
         else:
             added, removed, path = word.split("\t", 2)
             changed.append(ChangedFile(shown(path, 200), _count(added), _count(removed)))
@@ -335,8 +358,8 @@ def _entry(line: str) -> _Entry:
     return _Entry(mode, sha, int(size) if size.isdigit() else 0, path)
 
 
-def _check_entry(about: str, path: str, which: str) -> None:
-    """Refuse an entry of `git diff-tree --raw` that is not a plain file of the stack, or its end."""
+def _check_entry(about: str, path: str, which: str, kind: Kind) -> None:
+    """Refuse an entry of `git diff-tree --raw` that is not a plain file that patches may change, or its end."""
     mode = about.split()[1]
     if not path.isprintable():
         raise PatchError(
@@ -347,11 +370,11 @@ def _check_entry(about: str, path: str, which: str) -> None:
             f"{which} names the file “{shown(path, 200)}”; a name may have {PATCH_PATH_CHARACTERS} characters "
             f"and {PATCH_PATH_FOLDERS} folders at most."
         )
-    if not path.startswith(f"{ROOT}/"):
-        raise PatchError(f"{which} changes {shown(path, 200)}; a patch may change files below {ROOT}/ only.")
+    if not kind.allows(path):
+        raise PatchError(f"{which} changes {shown(path, 200)}; a patch may change files below {kind.root}/ only.")
     if mode not in _FILE_MODES | {_GONE}:
-        kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"something of mode {mode}")
-        raise PatchError(f"{which} makes {shown(path, 200)} {kind}; a patch may make plain files only.")
+        what = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"something of mode {mode}")
+        raise PatchError(f"{which} makes {shown(path, 200)} {what}; a patch may make plain files only.")
 
 
 def _near(name: str, bench: Bench) -> str:
@@ -375,24 +398,14 @@ def _check_names(diff: bytes, which: str) -> None:
         raise PatchError(f"{which} names a file with more than {PATCH_PATH_CHARACTERS} characters.")
 
 
-def _strip_level(diff: bytes, which: str) -> int:
-    """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x.
-
-    git has other prefixes than a/ and b/ with diff.mnemonicPrefix, and none with diff.noprefix.
-    """
+def _first_path(diff: bytes, which: str) -> str:
+    """Return the first path of a diff that is not /dev/null. Raises PatchError without one."""
     for line in diff.decode("utf-8", "replace").split("\n"):
         words = line.split()
         if line.startswith(("diff --git ", "--- ", "+++ ")) and len(words) > 1 and words[-1] != "/dev/null":
             path = words[2] if words[0] == "diff" else words[1]
-            if path == "/dev/null":
-                continue
-            first, *others = path.removeprefix('"').split("/")
-            if first == ROOT and others:
-                return 0
-            if first in _PREFIXES or others[:1] == [ROOT]:
-                return 1
-            named = shown(path, 200)
-            raise PatchError(f"{which} names {named}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them.")
+            if path != "/dev/null":
+                return path
     raise PatchError(f"{which} names no file.")
 
 

@@ -34,7 +34,7 @@ def test_a_machine_that_is_set_up_is_left_alone() -> None:
 def test_an_unknown_part_is_refused() -> None:
     done = subprocess.run([INSTALL, "everything"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "unknown part 'everything': use lab, vm, test, web or wheels" in done.stderr
+    assert "unknown part 'everything': use lab, vm, kernel, linux-source, test, web or wheels" in done.stderr
 
 
 @pytest.mark.parametrize("name", LOCKS)

@@ -34,6 +34,7 @@ from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
 from perfweb.verdicts import counters, lockprofiles
+from runners.counted import console, diagnostics
 from tests.untrusted import hosts, modules, requests
 from tests.untrusted.hostile import DENSE_JSON, Generator, Parser, repeated, within
 
@@ -244,7 +245,7 @@ PARSERS = [
         (),
         within("--- x\n@@ -1,", " +1 @@\n", *_SHAPES),
     ),
-    Parser("paths of a diff", lambda text: repositories._strip_level(_bytes(text), "It"), (PatchError,)),
+    Parser("paths of a diff", lambda text: repositories._first_path(_bytes(text), "It"), (PatchError,)),
     Parser(
         "plan",
         read_plan,
@@ -280,6 +281,8 @@ PARSERS = [
     *(Parser(f"import of {form}", _import(form), (ImportProblemsError,), _IMPORT_TEXTS[form]) for form in FORMATS),
     Parser("time of an import", moment, (ValueError,)),
     Parser("name of an import", slug),
+    Parser("console of a kernel", console.failure, (), within("[ 1.0] ", "\n")),
+    Parser("output of a kernel's build", diagnostics.reason, (), within("a.c:1:2: error: ", "\n")),
     Parser("JSON", read_json, (JsonError,)),
     Parser(
         "JSON of a request",

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`./dev kernel`: what patches of the Linux kernel cost, function by function, counted without a lab.
+
+    ./dev kernel --base TREE [--commit NAME] PATCH ...
+    ./dev kernel --base TREE - <MAIL
+
+Exit status: 0 if no load costs more, 1 if one does, 2 for an error: a patch that does not apply, build or boot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runners.counted import table
+from runners.counted.command import Request, run
+from runners.counted.comparison import Verdict
+from runners.counted.errors import CountedError
+from runners.counted.progress import Progress
+
+ROOT = Path(__file__).resolve().parents[2]
+MORE, FAILED = 1, 2
+LABEL = "counted."
+"""The first word of all names of loads."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the command line."""
+    made = argparse.ArgumentParser(
+        prog="./dev kernel",
+        description="Counts the instructions that patches of the Linux kernel add, function by function. Builds and "
+        "boots both kernels in QEMU with the rights of the caller.",
+        epilog="Exit status: 0 if no load costs more, 1 if one does, 2 for an error.",
+    )
+    made.add_argument(
+        "patches", metavar="PATCH", nargs="+", help="a diff, a mail, or an mbox with a series; - reads it"
+    )
+    made.add_argument(
+        "--base", metavar="TREE", type=Path, required=True, help="sources of Linux: a clone or a directory"
+    )
+    made.add_argument("--commit", metavar="NAME", default="HEAD", help="commit of the clone (HEAD)")
+    made.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="more options of the kernel; repeatable",
+    )
+    made.add_argument("--only", metavar="PREFIX", default="", help="only loads whose names begin so: tcp.rr/local")
+    made.add_argument("--boots", metavar="N", type=_count, default=3, help="boots of each kernel (3)")
+    made.add_argument("--limit", metavar="SECONDS", type=float, default=120.0, help="max seconds of a boot (120)")
+    made.add_argument("--json", metavar="FILE", type=Path, help="also write the comparison to FILE")
+    return made
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 20:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 20")
+    return number
+
+
+def _content(name: str) -> bytes:
+    """Returns a patch by the name of its file, or that on standard input. Raises CountedError."""
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CountedError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _load(prefix: str) -> str:
+    """Returns the beginning of the names of loads, which may lack the first word."""
+    return prefix if not prefix or prefix.startswith(LABEL) else f"{LABEL}{prefix}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    options = parser().parse_args(argv)
+    var = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "counted"
+    try:
+        patches = [(name, _content(name)) for name in options.patches]
+        request = Request(
+            options.base, patches, var.absolute(), options.commit, options.config, _load(options.only), options.boots,
+            options.limit,
+        )  # fmt: skip
+        result = run(request, Progress(sys.stderr))
+    except (CountedError, OSError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return FAILED
+    for warning in result.warnings:
+        print(f"new warning: {warning}")
+    print("\n".join(table.lines(result.loads, options.boots)))
+    if options.json:
+        options.json.write_text(json.dumps(table.document(result.loads, options.boots), indent=1), encoding="utf-8")
+    return MORE if any(load.verdict == Verdict.MORE for load in result.loads) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A tree of the kernel becomes a kernel, once for each tree, configuration and compiler.
+
+The build is reproducible: its time, user, host and number are fixed. It is out of tree, in a directory that all trees
+of a base share, so make(1) compiles only what differs from the tree before. ccache keeps what other directories
+compiled. It runs with the rights of its user, so it is for trees and patches that this user trusts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.counted import config, diagnostics, store
+from runners.counted.diagnostics import Diagnostic
+from runners.counted.errors import BuildError, CountedError
+from runners.counted.sources import Sources
+
+FIXED = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "perfweb",
+    "KBUILD_BUILD_HOST": "perfweb",
+    "KBUILD_BUILD_VERSION": "1",
+    "KCONFIG_NOTIMESTAMP": "1",
+    "LOCALVERSION": "",
+    "LC_ALL": "C",
+}
+TARGET = "vmlinux"
+SYMBOLS = "System.map"
+PRINTED = "printed"
+CONFIG = ".config"
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel in the store: the directory of its image, its symbols, its configuration and what the build printed."""
+
+    folder: Path
+
+    @property
+    def image(self) -> Path:
+        return self.folder / TARGET
+
+    @property
+    def symbols(self) -> Path:
+        return self.folder / SYMBOLS
+
+    @property
+    def printed(self) -> str:
+        """What the compiler and the linker printed for the files that were compiled."""
+        return (self.folder / PRINTED).read_text(encoding="utf-8", errors="replace")
+
+
+class Builder:
+    """Builds kernels of one base with one configuration."""
+
+    def __init__(self, sources: Sources, kernels: Path, fragment: str, report: Report, jobs: int | None = None) -> None:
+        self.sources = sources
+        self.kernels = kernels
+        self.fragment = fragment
+        self.report = report
+        self.jobs = jobs or len(os.sched_getaffinity(0))
+        self.tools = toolchain()
+        self.output = sources.folder / f"build-{store.key(fragment, self.tools)}"
+
+    def kernel(self, tree: str) -> Kernel:
+        """Returns the kernel of a tree. Raises BuildError with the compiler's words, and CountedError."""
+        name = store.key(tree, self.fragment, self.tools, Path(__file__).read_bytes())
+        return Kernel(store.made(self.kernels / name, lambda new: self._build(tree, new)))
+
+    def new_warnings(self, base: Kernel, patched: Kernel) -> list[Diagnostic]:
+        """Returns the warnings that the patched kernel has and no unpatched one of this base had.
+
+        A build prints the warnings of what it compiled, which can be a few files. So those of bases are collected.
+        """
+        file = self.output / "warnings-of-bases"
+        known = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() else set()
+        known |= {one.identity for one in diagnostics.warnings(base.printed)}
+        if self.output.exists():
+            file.write_text("".join(f"{one}\n" for one in sorted(known)), encoding="utf-8")
+        return diagnostics.new_warnings(known, patched.printed)
+
+    def _build(self, tree: str, new: Path) -> None:
+        with store.alone(self.sources.folder):
+            self.report("checking out")
+            self.sources.check_out(tree)
+            self.output.mkdir(exist_ok=True)
+            self._configure()
+            printed = self._make(TARGET)
+            for name in (TARGET, SYMBOLS, CONFIG):
+                shutil.copy(self.output / name, new / name)
+            (new / PRINTED).write_text(printed, encoding="utf-8")
+
+    def _configure(self) -> None:
+        wanted = self.output / "wanted.config"
+        wanted.write_text(self.fragment, encoding="utf-8")
+        self._make("allnoconfig", {"KCONFIG_ALLCONFIG": str(wanted)})
+        if wrong := config.missing(self.fragment, (self.output / CONFIG).read_text(encoding="utf-8")):
+            shown = ", ".join(f"{name} is {value}" for name, value in wrong.items())
+            raise CountedError(f"the tree cannot be configured for this lane: {shown}")
+
+    def _make(self, target: str, more: Mapping[str, str] | None = None) -> str:
+        """Returns what make printed as errors and warnings; reports each compiled file."""
+        words = ["make", "-C", str(self.sources.work_tree), f"O={self.output}", f"-j{self.jobs}"]
+        words += ["CC=ccache gcc", "HOSTCC=ccache gcc", target]
+        environment = {**os.environ, **FIXED, **(more or {})}
+        errors = self.output / "errors"
+        with errors.open("w") as file:
+            done = self._follow(words, environment, file.fileno())
+        printed = errors.read_text(encoding="utf-8", errors="replace")
+        if done != 0:
+            raise BuildError(f"it does not build:\n{diagnostics.reason(printed)}")
+        return printed
+
+    def _follow(self, words: list[str], environment: Mapping[str, str], errors: int) -> int:
+        count = 0
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
+            errors="replace",
+        ) as process:  # fmt: skip
+            try:
+                assert process.stdout is not None  # noqa: S101
+                for line in process.stdout:
+                    step = line.split()
+                    if len(step) == 2 and step[0].isupper():
+                        count += 1
+                        self.report(f"{count} files, {step[1]}")
+            except BaseException:
+                process.terminate()
+                raise
+        return process.returncode
+
+
+def toolchain() -> str:
+    """Returns the versions of compiler and linker. Raises CountedError without one."""
+    lines = []
+    for tool in ("gcc", "ld"):
+        try:
+            printed = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            raise CountedError(f"{tool} is missing: run runners/install.sh kernel") from None
+        lines.append(printed.partition("\n")[0])
+    return "\n".join(lines)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares a base of the kernel with the same base and patches, from the sources to the verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.counted import comparison, config, programs, store
+from runners.counted.boot import Boot, Machine, boot, by_load
+from runners.counted.build import Builder, Kernel
+from runners.counted.comparison import LoadComparison
+from runners.counted.counts import Symbols
+from runners.counted.diagnostics import Diagnostic
+from runners.counted.errors import BootError, BuildError, CountedError
+from runners.counted.progress import Progress
+from runners.counted.sources import Sources
+
+SIDES = ("base", "patched")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A base, its patches with their names, and how to compare them; `var` has all files of this lane."""
+
+    base: Path
+    patches: Sequence[tuple[str, bytes]]
+    var: Path
+    commit: str = "HEAD"
+    fragments: Sequence[Path] = ()
+    only: str = ""
+    boots: int = 3
+    limit: float = 120.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The comparison of each load, and the warnings of the compiler that only the patched kernel has."""
+
+    loads: Sequence[LoadComparison]
+    warnings: Sequence[Diagnostic]
+
+
+def run(request: Request, progress: Progress) -> Result:
+    """Builds and boots both kernels. Raises CountedError, BuildError and BootError, which name the side."""
+    with progress.step("sources"):
+        sources = Sources(request.base, request.var / "trees")
+        base = patched = sources.base_tree(request.commit)
+        for name, content in request.patches:
+            patched = sources.patched(patched, name, content)
+    fragment = config.fragment(request.fragments)
+    builder = Builder(sources, request.var / "kernels", fragment, progress.detail)
+    kernels = [_build(builder, side, tree, progress) for side, tree in zip(SIDES, (base, patched), strict=True)]
+    machine = Machine(
+        plugin=programs.plugin(request.var / "programs"),
+        initramfs=programs.initramfs(request.var / "programs"),
+        limit=request.limit,
+        only=request.only,
+    )
+    with progress.step(f"{request.boots} boots of each kernel"), store.alone(request.var / "boots"):
+        sides = boot_all(request, machine, kernels, progress)
+    return Result(compared(*sides), builder.new_warnings(*kernels))
+
+
+def _build(builder: Builder, side: str, tree: str, progress: Progress) -> Kernel:
+    with progress.step(f"kernel, {side}"):
+        try:
+            return builder.kernel(tree)
+        except BuildError as error:
+            raise BuildError(f"the kernel, {side}: {error}") from None
+
+
+def boot_all(request: Request, machine: Machine, kernels: Sequence[Kernel], progress: Progress) -> list[list[Boot]]:
+    """Boots each kernel with each seed, as many at a time as there are CPUs. Returns the boots by kernel."""
+    tables = [Symbols(kernel.symbols.read_text(encoding="ascii", errors="replace").splitlines()) for kernel in kernels]
+    done: list[str] = []
+
+    def one(place: int, seed: int) -> Boot:
+        folder = request.var / "boots" / f"{SIDES[place]}-{seed}"
+        try:
+            made = boot(machine, kernels[place].image, tables[place], seed, folder)
+        except BootError as error:
+            raise BootError(f"the kernel, {SIDES[place]}, does not run its loads.\n{error}") from None
+        done.append(folder.name)
+        progress.detail(f"{len(done)} done")
+        return made
+
+    seeds = range(1, request.boots + 1)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        boots = [[pool.submit(one, place, seed) for seed in seeds] for place in range(len(kernels))]
+        try:
+            return [[future.result() for future in side] for side in boots]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def compared(base: Sequence[Boot], patched: Sequence[Boot]) -> list[LoadComparison]:
+    """Returns the comparison of each load. Raises CountedError without one."""
+    before, after = by_load(base), by_load(patched)
+    if not before:
+        raise CountedError("no load has run")
+    return [comparison.compare(name, base[0].units[name], before[name], after[name]) for name in before]
