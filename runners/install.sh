@@ -31,7 +31,7 @@ readonly VM_KERNEL=linux-image-cloud-amd64
 readonly KERNEL_PACKAGES=(build-essential git bc bison ccache flex libelf-dev python3 python3-venv qemu-system-x86)
 readonly KERNEL_SOURCE=linux-source-6.1
 readonly TEST_PACKAGES=(
-	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
+	b4 ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
 	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute
 	default-jdk-headless golang-go gunicorn libpython3.11-testsuite memcached nodejs)
 # The client is for back-ups: pg_dump must not be older than the database.

@@ -18,6 +18,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.mails", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trees", action="store_true", help="also compare the trees of all mails with git am")
+    parser.add_argument(
+        "--b4", type=int, default=0, metavar="EACH", help="also compare with b4 am, every so many mails"
+    )
     given = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
     django.setup()
@@ -31,24 +34,24 @@ def main() -> int:
         wrong = _report("author, subject, message, diff", comparison.compare(corpus))
         if given.trees:
             wrong += _report("tree", comparison.compare_trees(corpus))
+        if given.b4:
+            wrong += _report("the same of b4 am", comparison.compare_b4(corpus, given.b4), "b4")
     return min(wrong, 1)
 
 
-def _report(what: str, findings: "Iterable[comparison.Finding]") -> int:  # type: ignore[name-defined]  # noqa: F821
-    same = refused = other = wrong = 0
+def _report(what: str, findings: "Iterable[comparison.Finding]", program: str = "git") -> int:  # type: ignore[name-defined]  # noqa: F821
+    counts = Counter[str]()
     for finding in findings:
-        if finding.refused:
-            refused += 1
-        elif finding.differing:
-            wrong += 1
+        if finding.differing:
             print(f"  {finding.case.name}: {', '.join(finding.differing)}")
-        elif finding.case.why:
-            other += 1
-        else:
-            same += 1
-    print(f"{what}: {same} as git, {other} as the mail means where git reads another thing, {refused} refused by git, "
-          f"{wrong} differ")  # fmt: skip
-    return wrong
+        counts[
+            "refused" if finding.refused else "apart" if finding.apart else "differ" if finding.differing
+            else "meant" if finding.case.why else "same"
+        ] += 1  # fmt: skip
+    print(f"{what}: {counts['same']} as {program}, {counts['meant']} as the mail means where git reads another thing, "
+          f"{counts['apart']} where git and {program} differ, {counts['refused']} without a result of {program}, "
+          f"{counts['differ']} differ")  # fmt: skip
+    return counts["differ"]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
@@ -46,7 +46,10 @@ def expected(case: Case) -> Read | None:
 
 def _stored(case: Case) -> bytes:
     """The mail that git is to read, as a mail server stores it: with LF."""
-    content = case.plain or case.content
+    return _with_lf(case.plain or case.content)
+
+
+def _with_lf(content: bytes) -> bytes:
     return content.replace(b"\r\n", b"\n") if content.count(b"\n") == content.count(b"\r\n") else content
 
 
@@ -58,11 +61,15 @@ def differences(ours: Read, git: Read) -> list[str]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A comparison of one case: the fields that differ, none where all are the same, or `refused` by git."""
+    """A comparison of one case: the fields that differ, none where all are the same, or `refused` by the program.
+
+    `apart` means that git and b4 differ from each other.
+    """
 
     case: Case
     differing: tuple[str, ...] = ()
     refused: bool = False
+    apart: bool = False
 
 
 def compare(corpus: Corpus) -> Iterator[Finding]:
@@ -82,9 +89,7 @@ def compare(corpus: Corpus) -> Iterator[Finding]:
     for case in corpus.series:
         ours = [_as_read(patch) for patch in read_series(case.content).patches]
         git_reads = [one for mail in reference.split(case.content) if diff_of((one := reference.mailinfo(mail)).diff)]
-        found = [field for one, other in zip(ours, git_reads, strict=False) for field in differences(one, other)]
-        found += [] if len(ours) == len(git_reads) else ["number of patches"]
-        yield Finding(case, tuple(found))
+        yield Finding(case, tuple(_all_differences(ours, git_reads)))
 
 
 def compare_trees(corpus: Corpus, each: int = 1) -> Iterator[Finding]:
@@ -97,6 +102,46 @@ def compare_trees(corpus: Corpus, each: int = 1) -> Iterator[Finding]:
         except PatchError as error:
             ours = str(error)
         yield Finding(case, () if ours == git or not git else (f"tree: {ours}",), refused=not git)
+
+
+def compare_b4(corpus: Corpus, each: int = 1) -> Iterator[Finding]:
+    """The texts of every `each`th case, and of all series, as `b4 am` makes them ready for `git am`.
+
+    b4 has faults of its own: a difference counts if git reads the mail as b4 does.
+    """
+    for case in [*corpus.cases[::each], *corpus.series]:
+        series = case in corpus.series
+        mails = reference.split(case.content) if series else [_with_lf(case.content)]
+        patches = read_series(case.content).patches if series else [read_mail(case.content).patch]
+        git = [read for read in _read_by_git(case, mails) if diff_of(read.diff)]
+        try:
+            b4 = reference.b4_am([_threaded(mail, place) for place, mail in enumerate(mails)])
+        except subprocess.CalledProcessError:  # git refuses what b4 made
+            b4 = []
+        found = _all_differences(list(map(_as_read, patches)), b4)
+        if not b4 or (found and _all_differences(git, b4)):
+            yield Finding(case, refused=not b4, apart=bool(b4))
+        else:
+            yield Finding(case, tuple(found))
+
+
+def _read_by_git(case: Case, mails: Sequence[bytes]) -> list[Read]:
+    if len(mails) == 1:
+        one = expected(case)
+        return [one] if one else []
+    return [reference.mailinfo(mail) for mail in mails]
+
+
+def _all_differences(ours: Sequence[Read], others: Sequence[Read]) -> list[str]:
+    found = [field for one, other in zip(ours, others, strict=False) for field in differences(one, other)]
+    return found if len(ours) == len(others) else [*found, "number of patches"]
+
+
+def _threaded(mail: bytes, place: int) -> bytes:
+    """A mail of a series with the headers that a mail program adds."""
+    if _MESSAGE_ID.search(mail.partition(b"\n\n")[0]):
+        return mail
+    return b"Message-Id: <%d@example.org>\n" % place + b"In-Reply-To: <0@example.org>\n" * (place > 0) + mail
 
 
 def _tree(corpus: Corpus, case: Case) -> str:

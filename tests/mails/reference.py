@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +14,17 @@ from pathlib import Path
 from tests.checkouts import Checkout
 
 _ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+_B4_AM = (
+    "b4", "--offline-mode", "--no-stdin", "--no-interactive", "am", "--use-local-mbox=given", "--save-as-maildir",
+    "--mbox-name=series", "--no-cover", "--no-add-trailers", "--no-partial-reroll", "--allow-unicode-control-chars",
+)  # fmt: skip
+_B4_ENVIRONMENT = {
+    **{name: value for name, value in _ENVIRONMENT.items() if not name.startswith("XDG_")},
+    "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "b4.attestation-policy", "GIT_CONFIG_VALUE_0": "off",
+}  # fmt: skip
+_MESSAGE_ID = re.compile(rb"^Message-Id:\s*<([^>]+)>", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,24 @@ def mailinfo(mail: bytes) -> Read:
             message=_text((folder / "message").read_bytes()),
             diff=(folder / "patch").read_bytes(),
         )
+
+
+def b4_am(mails: Sequence[bytes]) -> list[Read]:
+    """What git reads of the mails that `b4 am` makes of a thread; empty where b4 finds no patch."""
+    thread = _MESSAGE_ID.search(mails[0])
+    assert thread is not None
+    with tempfile.TemporaryDirectory() as name:
+        folder, made = Path(name), Path(name) / "made"
+        for part in ("cur", "new", "tmp"):
+            (folder / "given" / part).mkdir(parents=True)
+        for place, mail in enumerate(mails):
+            (folder / "given" / "new" / f"{place}.eml").write_bytes(mail)
+        subprocess.run(
+            [*_B4_AM, f"--outdir={made}", thread[1].decode()],
+            env={**_B4_ENVIRONMENT, "HOME": name},
+            cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        )  # fmt: skip
+        return [mailinfo(path.read_bytes()) for path in sorted(made.glob("*/new/*"))]
 
 
 def apply(checkout: Checkout, base: str, mails: Sequence[bytes]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Author, subject, message, diff and tree of mails of every kind are those that git makes of them.
 
-`python -m tests.mails --trees` prints the counts.
+`python -m tests.mails --trees --b4 1` prints the counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mails.comparison import compare, compare_trees
+from tests.mails.comparison import compare, compare_b4, compare_trees
 from tests.mails.corpus import Corpus, build
 
 
@@ -30,6 +30,13 @@ def test_trees_are_those_of_git_am(corpus: Corpus) -> None:
     findings = list(compare_trees(corpus, each=9))
     assert {one.case.name: one.differing for one in findings if one.differing} == {}
     assert sum(one.refused for one in findings) < 5
+
+
+def test_mails_are_read_as_b4_makes_them_ready(corpus: Corpus) -> None:
+    findings = list(compare_b4(corpus, each=30))
+    assert {one.case.name: one.differing for one in findings if one.differing} == {}
+    # b4 makes CR of files LF, replaces bytes that are not UTF-8, and drops the words above an attachment.
+    assert sum(not (one.refused or one.apart) for one in findings) > len(findings) / 3
 
 
 @pytest.mark.thorough
