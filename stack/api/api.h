@@ -414,6 +414,17 @@ void	 epoll_forget(struct file *);	/* closed: leave all sets */
 void	 epoll_expose(struct epset *);	/* the kernel polls the set itself */
 void	 epoll_refresh(void);	/* before the kernel polls a set in a set */
 
+/*
+ * An address that no object of a program has, such as NULL or -1.  A kernel
+ * finds it when it copies data, and returns EFAULT.
+ */
+static inline bool
+address_bad(const void *p)
+{
+	return (__predict_false((uintptr_t)p < 4096 ||
+	    (uintptr_t)p > INTPTR_MAX));
+}
+
 /* Sets errno and returns -1, or returns value. */
 static inline ssize_t
 api_return(int error, ssize_t value)

@@ -352,7 +352,7 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
 	int value;
 
-	if (arg == NULL)
+	if (address_bad(arg))
 		return (EFAULT);
 	if (find_number(f, cmd, &value)) {
 		*(int *)arg = value;

@@ -3,6 +3,7 @@
  * epoll: the calls, and waiting for the stack's sockets (epoll_set.c) and
  * kernel descriptors together.
  */
+#include <limits.h>
 #include <pthread.h>
 
 #include "api/epoll.h"
@@ -180,9 +181,12 @@ epoll_until(int epfd, struct file *f, struct epoll_event *out, int max,
 {
 	int n;
 
-	if (max <= 0) {
+	if (max <= 0 || max > INT_MAX / (int)sizeof(*out) ||
+	    address_bad(out)) {
+		const int error = address_bad(out) && max > 0 ? EFAULT : EINVAL;
+
 		frele(f);
-		return ((int)api_return(EINVAL, 0));
+		return ((int)api_return(error, 0));
 	}
 	api_enter();
 	n = f->f_ep != NULL ?
@@ -299,6 +303,11 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	if (set == NULL && fd_ours(epfd))
 		return ((int)api_return(EINVAL, 0));
+	if (op != EPOLL_CTL_DEL && address_bad(event)) {
+		if (set != NULL)
+			frele(set);
+		return ((int)api_return(EFAULT, 0));
+	}
 	f = fget_type(fd, FT_SOCKET);
 	if (set == NULL || !api_own_process()) {
 		if (set != NULL)

@@ -20,6 +20,22 @@ io_return(int error, size_t done)
 	    api_return(error, 0));
 }
 
+/* Whether a call must fail with EFAULT; discards: it stores no data. */
+__hot static bool
+message_bad(const struct msghdr *msg, bool discards)
+{
+	if (msg->msg_iovlen > 0 && address_bad(msg->msg_iov))
+		return (true);
+	for (size_t i = 0; i < msg->msg_iovlen && !discards; i++)
+		if (msg->msg_iov[i].iov_len > 0 &&
+		    address_bad(msg->msg_iov[i].iov_base))
+			return (true);
+	return ((msg->msg_name != NULL && msg->msg_namelen > 0 &&
+	    address_bad(msg->msg_name)) ||
+	    (msg->msg_control != NULL && msg->msg_controllen > 0 &&
+	    address_bad(msg->msg_control)));
+}
+
 /* Releases f. */
 __hot static ssize_t
 receive(struct file *f, struct msghdr *msg, int flags)
@@ -31,6 +47,10 @@ receive(struct file *f, struct msghdr *msg, int flags)
 	bool restart;
 
 	KASSERT(f->f_type == FT_SOCKET, ("receive: type %d", (int)f->f_type));
+	if (message_bad(msg, (flags & MSG_TRUNC) != 0)) {
+		frele(f);
+		return (api_return(EFAULT, 0));
+	}
 	if (atomic_load_u32(&f->f_nonblock))
 		flags |= MSG_DONTWAIT;
 	do {
@@ -57,6 +77,10 @@ transmit(struct file *f, const struct msghdr *msg, int flags)
 	bool restart;
 
 	KASSERT(f->f_type == FT_SOCKET, ("transmit: type %d", (int)f->f_type));
+	if (message_bad(msg, false)) {
+		frele(f);
+		return (api_return(EFAULT, 0));
+	}
 	if (atomic_load_u32(&f->f_nonblock))
 		flags |= MSG_DONTWAIT;
 	do {
@@ -122,6 +146,11 @@ recvfrom(int fd, void *restrict buf, size_t len, int flags,
 	if (f == NULL)
 		return (real.recvfrom(fd, buf, len, flags, addr, addrlen));
 	if (addr != NULL && addrlen != NULL) {
+		if (address_bad(addrlen) || *addrlen > INT_MAX) {
+			frele(f);
+			return (api_return(address_bad(addrlen) ? EFAULT :
+			    EINVAL, 0));
+		}
 		msg.msg_name = addr;
 		msg.msg_namelen = *addrlen;
 	}
@@ -149,9 +178,9 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 			ticket_received(msg, flags);
 		return (len);
 	}
-	if (msg->msg_iovlen > IOV_MAX) {
+	if (address_bad(msg) || msg->msg_iovlen > IOV_MAX) {
 		frele(f);
-		return (api_return(EMSGSIZE, 0));
+		return (api_return(address_bad(msg) ? EFAULT : EMSGSIZE, 0));
 	}
 	msg->msg_flags = 0;
 	return (receive(f, msg, flags));
@@ -176,6 +205,8 @@ recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
 			ticket_received(&vec[k].msg_hdr, flags);
 		return (received);
 	}
+	if (n > 0 && address_bad(vec))
+		return ((int)api_return(EFAULT, 0));
 	if (deadline_ts(timeout, &deadline) != 0)
 		return ((int)api_return(EINVAL, 0));
 	while (i < n && (i == 0 || time_left(deadline) > 0)) {
@@ -214,9 +245,9 @@ writev(int fd, const struct iovec *iov, int count)
 
 	if (f == NULL)
 		return (real.writev(fd, iov, count));
-	if (count < 0 || count > IOV_MAX) {
+	if (count <= 0 || count > IOV_MAX) {
 		frele(f);
-		return (api_return(EINVAL, 0));
+		return (api_return(count != 0 ? EINVAL : 0, 0));
 	}
 	return (transmit(f, &msg, 0));
 }
@@ -255,9 +286,9 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 	if (f == NULL)
 		return (ticket_needed(msg) ? ticket_sendmsg(fd, msg, flags) :
 		    real.sendmsg(fd, msg, flags));
-	if (msg->msg_iovlen > IOV_MAX) {
+	if (address_bad(msg) || msg->msg_iovlen > IOV_MAX) {
 		frele(f);
-		return (api_return(EMSGSIZE, 0));
+		return (api_return(address_bad(msg) ? EFAULT : EMSGSIZE, 0));
 	}
 	return (transmit(f, msg, flags));
 }
@@ -277,6 +308,8 @@ sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 	unsigned i;
 	ssize_t len = 0;
 
+	if (n > 0 && address_bad(vec))
+		return ((int)api_return(EFAULT, 0));
 	if (!fd_ours(fd) && !any_needs_tickets(vec, n))
 		return (real.sendmmsg(fd, vec, n, flags));
 	for (i = 0; i < n; i++) {

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/resource.h>
+
 #include "api/poll.h"
 #include "api/remote.h"
 
@@ -253,10 +255,15 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 	return (error);
 }
 
+/* False for arguments that the kernel refuses, too. */
 static bool
 poll_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (api_state() == API_PASSIVE)
+	struct rlimit lim;
+
+	if (api_state() == API_PASSIVE || address_bad(fds) ||
+	    (n > FD_SETSIZE && getrlimit(RLIMIT_NOFILE, &lim) == 0 &&
+	    n > lim.rlim_cur))
 		return (false);
 	for (nfds_t i = 0; i < n; i++)
 		if (fd_ours(fds[i].fd))

@@ -43,6 +43,14 @@ wanted(int fd, const fd_set *rd, const fd_set *wr, const fd_set *ex)
 	    (isset(ex, fd) ? EXCEPT_EVENTS : 0)));
 }
 
+/* Sets that the kernel refuses, too. */
+static bool
+any_bad(const fd_set *rd, const fd_set *wr, const fd_set *ex)
+{
+	return ((rd != NULL && address_bad(rd)) ||
+	    (wr != NULL && address_bad(wr)) || (ex != NULL && address_bad(ex)));
+}
+
 /* Counts the members; *ours: a socket of the stack is among them. */
 static int
 count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
@@ -51,7 +59,7 @@ count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
 	int count = 0;
 
 	*ours = false;
-	for (int fd = 0; fd < n; fd++)
+	for (int fd = 0; fd < n && !any_bad(rd, wr, ex); fd++)
 		if (wanted(fd, rd, wr, ex) != 0) {
 			count++;
 			*ours |= fd_ours(fd);

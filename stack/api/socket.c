@@ -4,6 +4,8 @@
  * each checks its arguments, looks the descriptor up, and calls one so*()
  * function.
  */
+#include <limits.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include "api/remote.h"
@@ -74,6 +76,17 @@ domain_ours(int domain)
 	}
 }
 
+/* Arguments that no domain has: an errno value. */
+static int
+check_type(int type, int protocol)
+{
+	type &= ~new_flags;
+	if (type < 0 || type > SOCK_PACKET || protocol < 0 ||
+	    protocol >= IPPROTO_MAX)
+		return (EINVAL);
+	return (type > SOCK_SEQPACKET ? ESOCKTNOSUPPORT : 0);
+}
+
 /*
  * IPv4 and IPv6 sockets are always the stack's, raw sockets included: a
  * program must not use the kernel's network by accident.
@@ -86,6 +99,9 @@ socket(int domain, int type, int protocol)
 
 	if (api_state() == API_PASSIVE || !domain_ours(domain))
 		return (real.socket(domain, type, protocol));
+	error = check_type(type, protocol);
+	if (error != 0)
+		return ((int)api_return(error, 0));
 	if ((fd = fd_reserve()) == -1)
 		return (-1);
 	api_enter();
@@ -141,6 +157,30 @@ socketpair(int domain, int type, int protocol, int out[2])
 	return ((int)api_return(error, 0));
 }
 
+/*
+ * Arguments of calls that store at most *len bytes: an errno value.  none: a
+ * NULL value stores nothing.
+ */
+static int
+check_result(const void *value, const socklen_t *len, bool none)
+{
+	if (none && value == NULL)
+		return (0);
+	if (address_bad(len))
+		return (EFAULT);
+	if (*len > INT_MAX)
+		return (EINVAL);
+	return (*len > 0 && address_bad(value) ? EFAULT : 0);
+}
+
+/* The file of a call with such arguments, or with an address or a value. */
+static int
+refuse(struct file *f, int error)
+{
+	frele(f);
+	return ((int)api_return(error, 0));
+}
+
 EXPORT int
 bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -149,6 +189,9 @@ bind(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (f == NULL)
 		return (real.bind(fd, addr, len));
+	if (len > 0 && len <= sizeof(struct sockaddr_storage) &&
+	    address_bad(addr))
+		return (refuse(f, EFAULT));
 	api_enter();
 	error = f->f_so == NULL ? remote_bind(f, addr, len) :
 	    sobind(f->f_so, addr, len);
@@ -205,10 +248,11 @@ accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 
 	if (f == NULL)
 		return (real.accept4(fd, addr, len, flags));
-	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != 0) {
-		frele(f);
-		return ((int)api_return(EINVAL, 0));
-	}
+	if ((flags & ~new_flags) != 0)
+		return (refuse(f, EINVAL));
+	error = check_result(addr, len, true);
+	if (error != 0)
+		return (refuse(f, error));
 	do {
 		api_enter();
 		error = accept_once(f, &newfd, addr, len, flags);
@@ -237,6 +281,9 @@ connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (f == NULL)
 		return (real.connect(fd, addr, len));
+	if (len > 0 && len <= sizeof(struct sockaddr_storage) &&
+	    address_bad(addr))
+		return (refuse(f, EFAULT));
 	api_enter();
 	error = f->f_so == NULL ? remote_connect(f, addr, len) :
 	    soconnect(f->f_so, addr, len,
@@ -270,6 +317,9 @@ getsockname(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 
 	if (f == NULL)
 		return (real.getsockname(fd, addr, len));
+	error = check_result(addr, len, false);
+	if (error != 0)
+		return (refuse(f, error));
 	api_enter();
 	error = f->f_so == NULL ? remote_sockname(f, addr, len) :
 	    sogetsockname(f->f_so, addr, len);
@@ -286,6 +336,9 @@ getpeername(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 
 	if (f == NULL)
 		return (real.getpeername(fd, addr, len));
+	error = check_result(addr, len, false);
+	if (error != 0)
+		return (refuse(f, error));
 	api_enter();
 	error = f->f_so == NULL ? remote_peername(f, addr, len) :
 	    sogetpeername(f->f_so, addr, len);
@@ -303,6 +356,9 @@ getsockopt(int fd, int level, int name, void *restrict value,
 
 	if (f == NULL)
 		return (real.getsockopt(fd, level, name, value, len));
+	error = check_result(value, len, false);
+	if (error != 0)
+		return (refuse(f, error));
 	api_enter();
 	error = f->f_so == NULL ? remote_getopt(f, level, name, value, len) :
 	    sogetopt(f->f_so, level, name, value, len);
@@ -347,6 +403,8 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 
 	if (f == NULL)
 		return (real.setsockopt(fd, level, name, value, len));
+	if (len > INT_MAX || (len > 0 && address_bad(value)))
+		return (refuse(f, len > INT_MAX ? EINVAL : EFAULT));
 	api_enter();
 	error = f->f_so == NULL ? remote_setopt(f, level, name, value, len) :
 	    file_setopt(f, level, name, value, len);

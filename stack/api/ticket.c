@@ -107,7 +107,8 @@ rights_get(const struct cmsghdr *cmsg, size_t i)
 bool
 ticket_needed(const struct msghdr *msg)
 {
-	if (msg->msg_control == NULL || !api_own_process())
+	if (address_bad(msg) || address_bad(msg->msg_control) ||
+	    !api_own_process())
 		return (false);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	    c = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, c))

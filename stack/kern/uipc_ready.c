@@ -61,8 +61,9 @@ soready(struct socket *so) REQUIRES(so->so_lock)
 	if (so->so_errors.sb_head != NULL)
 		events |= POLLERR;
 	if (so->so_error != 0)
-		events |= POLLERR | POLLIN | POLLRDNORM | POLLOUT |
-		    POLLWRNORM;
+		events |= POLLERR | POLLOUT | POLLWRNORM;
+	if (so->so_error != 0 && so->so_proto->pr_stream)
+		events |= POLLIN | POLLRDNORM;
 	if ((so->so_state & SS_LISTENING) == 0) {
 		if (so->so_state & SS_CANTRCVMORE)
 			events |= POLLRDHUP;

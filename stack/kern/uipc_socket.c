@@ -60,6 +60,8 @@ protosw_find(int domain, int type, int protocol, int *error)
 		if (pr->pr_domain != domain)
 			continue;
 		if (*error == EAFNOSUPPORT)
+			*error = ESOCKTNOSUPPORT;
+		if (pr->pr_type == type)
 			*error = EPROTONOSUPPORT;
 		if (pr->pr_type == type && (pr->pr_anyproto ? protocol != 0 :
 		    protocol == 0 || protocol == pr->pr_protocol))

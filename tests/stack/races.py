@@ -55,6 +55,7 @@ RACES = (
     Race("fd_hold", "a closed file gets another descriptor", "fd-dup", "pct", 138, 201),
     Race("fd_reserved", "close() takes a number that accept() has reserved", "fd-reserve", "random", 1, 1000),
     Race("fd_replace", "dup2() replaces a descriptor while another one does", "fd-replace", "random", 2, 249),
+    Race("fd_exec", "numbers change while a program is executed with them", "fd-exec", "pct", 109, 486),
     Race("connect_closed", "connect() uses a socket that was closed meanwhile", "fd-use", "pct", 310, 206),
     Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "pct", 1424, 3556),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),

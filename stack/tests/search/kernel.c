@@ -17,7 +17,7 @@
 
 #define	FREE		0
 #define	PLACEHOLDER	1	/* file id is stored as id + 1 */
-#define	HIDDEN_FD	1000
+#define	HIDDEN_FD	(KERNEL_FDS + 1)	/* outside the model */
 #define	NAMED		99	/* id of a file in memory */
 
 /* One word for each number, so that a call is one step, as in a kernel. */
