@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from perfctl import Server
+from perfctl import Server, __version__
 from perfctl.commands import run_command
 
 from perfweb.runs import progress, states
@@ -140,7 +140,10 @@ def test_what_is_wrong_is_reported(asgi_server: str, capsys: pytest.CaptureFixtu
 
 
 def test_the_command_line_explains_itself(perfctl: Perfctl) -> None:
-    assert "exit status" in perfctl(0, "--help").stdout
+    explained = perfctl(0, "--help").stdout
+    assert "exit status" in explained
+    assert perfctl(0).stdout == explained
+    assert perfctl(0, "--version").stdout == f"perfctl {__version__}\n"
     assert "invalid int value" in perfctl(2, "run", "x").stderr
 
 
@@ -154,3 +157,5 @@ def test_the_package_installs_without_anything_else(tmp_path: Path) -> None:
     isolated = [sys.executable, "-S", str(command), "--help"]
     done = subprocess.run(isolated, env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert "download" in done.stdout
+    (metadata,) = tmp_path.glob("site/perfctl-*.dist-info/METADATA")
+    assert f"\nVersion: {__version__}\n" in metadata.read_text(encoding="utf-8")

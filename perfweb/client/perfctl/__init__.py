@@ -3,4 +3,5 @@
 
 from perfctl.server import Refused, Server, ServerError
 
+__version__ = "1.0"
 __all__ = ["Refused", "Server", "ServerError"]

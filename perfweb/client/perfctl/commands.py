@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from perfctl import lab, submissions, tokens, tracking
+from perfctl import __version__, lab, submissions, tokens, tracking
 from perfctl.answers import Comparison, LevelChange, RunDetail, RunRow, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
         default=os.environ.get("PERFCTL_SERVER") or DEFAULT_SERVER,
         help=f"address of the server (PERFCTL_SERVER, or {DEFAULT_SERVER})",
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
@@ -104,7 +105,10 @@ def _verdict_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command line; return the exit status. argparse itself exits on an invalid one."""
+    """Run a command line; return the exit status. argparse itself exits on an invalid one. An empty one prints the help."""
+    if not arguments:
+        parser().print_help()
+        return Status.FINE
     options = parser().parse_args(arguments)
     status = Status.FINE
     try:
