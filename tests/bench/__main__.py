@@ -92,7 +92,7 @@ BENCHES = {
         "tests.bench.branch", "[--commits 60] [--every 3]", Needs.LAB,
         arguments=lambda var, words: ["--var", str(var), *words],
     ),
-    "noise": Bench("tests.bench.noise", "[--branches 20] [--write]", Needs.SERVICES, "noise"),
+    "noise": Bench("tests.bench.noise", "[--branches 20] [--minutes 10] [--write]", Needs.SERVICES, "noise"),
     "tracking": Bench("tests.bench.tracking", "[--series 40] [--noise] [--quick] [--write]"),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ import argparse
 import os
 import random
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -143,6 +144,11 @@ def suspects(alert: Alert) -> set[str]:
     return set(between.values_list("sha", flat=True))
 
 
+def fits(done: int, seconds: float, minutes: float) -> bool:
+    """Return whether another round of branches ends in time, if it takes as long as the average of those done."""
+    return done == 0 or seconds / done * (done + 1) <= 60 * minutes
+
+
 def table(scores: dict[float, Score], branches: int) -> str:
     """Return the results in Markdown."""
     sizes = " | ".join(f"{size:+g} %{' in one test' if size == ONE_TEST else ''}" for size in SIZES)
@@ -159,6 +165,9 @@ def table(scores: dict[float, Score], branches: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench noise", description=__doc__)
     parser.add_argument("--branches", type=int, default=20, help="for each noise (20)")
+    parser.add_argument(
+        "--minutes", type=float, default=10, help="start no round of branches that would end later (10)"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
@@ -171,14 +180,15 @@ def main() -> None:
     TrackedBranch.objects.update(active=False)  # an interrupted bench has left one, and maybe a run
     Run.objects.filter(state=RunState.QUEUED).delete()
     begun = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    scores = {noise: Score() for noise in NOISES}
-    for number in range(options.branches):
+    scores, started, done = {noise: Score() for noise in NOISES}, time.monotonic(), 0
+    while done < options.branches and fits(done, time.monotonic() - started, options.minutes):
         for noise, score in scores.items():
             with tempfile.TemporaryDirectory() as tree:
-                name = f"noise-{begun}-{noise:g}-{number}".replace(".", "_")
-                follow(name, Path(tree), noise, number, score)
-            print(f"branch {number + 1} of {options.branches}: {score.row(noise)}", flush=True)
-    text = table(scores, options.branches)
+                name = f"noise-{begun}-{noise:g}-{done}".replace(".", "_")
+                follow(name, Path(tree), noise, done, score)
+            print(f"branch {done + 1} of {options.branches}: {score.row(noise)}", flush=True)
+        done += 1
+    text = table(scores, done)
     print(text)
     if options.write:
         replace_between(DOCUMENT, BEGIN, END, text)

@@ -53,8 +53,11 @@ def boot(run: Run, position: int) -> Boot:
     return record.boot_started(run, run.variants.get(name=planned.variant), planned)
 
 
+STEPS = (states.lease, states.prepare, states.build, states.start)
+
+
 def begin(run: Run) -> None:
-    for step in (states.lease, states.prepare, states.build, states.start):
+    for step in STEPS:
         step(run.number)
 
 
@@ -67,6 +70,21 @@ def test_run_goes_on_when_it_has_lost_its_worker(run: Run) -> None:
     assert Boot.objects.get().state == BootState.INTERRUPTED
     assert worker_losses.given_up(run) == set()
     begin(run)
+
+
+@pytest.mark.parametrize("steps", range(1, len(STEPS) + 1))
+def test_run_is_taken_again_and_can_be_resumed_whatever_step_cost_its_worker(run: Run, steps: int) -> None:
+    """Also if the worker dies directly after it has taken the run."""
+    for _ in range(worker_losses.MOST):
+        assert run.state == RunState.QUEUED
+        for step in STEPS[:steps]:
+            step(run.number)
+        die(run)
+    assert run.state == RunState.INTERRUPTED
+    following = services.submit(PLAN, "bench", seed=2)
+    states.lease(following.number)
+    services.cancel(following.number)
+    assert services.resume(run.number).state == RunState.QUEUED
 
 
 def test_boot_that_costs_two_workers_is_marked_and_the_run_goes_on_without_it(run: Run) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.bench.noise import fits
 from tests.bench.tracking import STEP, Score, alarms, false_alarms, judge
 
 SERIES = [1.0] * 100
@@ -69,6 +70,12 @@ def test_the_table_of_noise_has_false_alarms_and_found_steps() -> None:
     done = bench("--noise", "--quick")
     assert done.returncode == 0, done.stderr
     assert any(re.match(r"\| white \| Normal noise. \| \d\.\d\d \| \d+% \|", line) for line in done.stdout.splitlines())
+
+
+def test_no_round_of_branches_begins_that_would_end_too_late() -> None:
+    assert fits(0, 0, 1)
+    assert fits(2, 40, 1)
+    assert not fits(2, 41, 1)
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
