@@ -28,7 +28,7 @@ RECEIVE = "int tcp_v4_rcv(struct sk_buff *skb)"
 FIRST = "\tif (skb->pkt_type != PACKET_HOST)"
 ROUND_TRIP = "counted.tcp.rr/local/ipv4"
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 
 def planted(text: str, path: str = TCP, function: str = RECEIVE, before: str = FIRST) -> bytes:
