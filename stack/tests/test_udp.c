@@ -7,6 +7,7 @@
 #include <netinet/udp.h>
 #include <poll.h>
 
+#include "netinet/in_family.h"
 #include "tests/peer.h"
 
 #define	LO	"127.0.0.1"
@@ -107,11 +108,19 @@ TEST(large_datagrams_pass_in_fragments)
 
 TEST(dont_fragment_says_emsgsize)
 {
+	const struct in6_addr narrow = in_map(t_addr("10.9.0.77", 0).sin_addr);
 	struct socket *so = t_socket(SOCK_DGRAM);
 	static uint8_t out[3000];
 
 	t_setint(so, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	CHECK_EQ(send_to(so, "10.9.0.2", 7300, out, sizeof(out)), EMSGSIZE);
+	/* a path whose MTU ICMP has reported */
+	CHECK_EQ(send_to(so, "10.9.0.77", 7300, out, 1472), 0);
+	in_pmtu_update(&narrow, 0, 1000);
+	CHECK_EQ(send_to(so, "10.9.0.77", 7300, out, 973), EMSGSIZE);
+	CHECK_EQ(send_to(so, "10.9.0.77", 7300, out, 972), 0);
+	t_setint(so, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_WANT);
+	CHECK_EQ(send_to(so, "10.9.0.77", 7300, out, 1472), 0);
 	soclose(so);
 }
 
