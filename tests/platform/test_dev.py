@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -118,11 +119,19 @@ def new_dev(tmp_path: Path) -> Iterator[Dev]:
         yield made
 
 
-def test_without_a_command_it_lists_what_it_can_do(dev: Dev) -> None:
+def test_without_a_command_it_shows_where_to_start(dev: Dev) -> None:
     done = dev.run()
     assert done.returncode == 0
-    for command in ("demo", "serve", "test", "lint", "stop", "setup"):
-        assert f"./dev {command}" in done.stdout
+    assert re.findall(r"^\./dev (\S+)", done.stdout, re.MULTILINE) == ["demo", "serve", "test", "stop", "setup", "help"]
+
+
+def test_the_help_lists_every_command(dev: Dev) -> None:
+    (commands,) = re.findall(r'^\t(.*)\) "cmd_', (ROOT / "dev").read_text(encoding="utf-8"), re.MULTILINE)
+    done = dev.run("help")
+    assert done.returncode == 0
+    assert set(re.findall(r"^\./dev (\S+)", done.stdout, re.MULTILINE)) == set(commands.split(" | "))
+    for bench in BENCHES:
+        assert f"./dev bench {bench}" in done.stdout
 
 
 def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
