@@ -224,7 +224,7 @@ DOCUMENTED = (
 DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("docs/reference/tunables.md", (*DOCS, "docs-tunables")),
     ("docs/", DOCS),
-    ("README.md", DOCS),
+    *((name, DOCS) for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
     ("stack/README.md", DOCS),
     ("stack/", STACK),
     ("perfweb/client/", (*SERVICE, "platform")),

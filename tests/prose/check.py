@@ -19,7 +19,8 @@ SENTENCE_WORDS = 30
 FOLDERS = (
     "stack/api", "stack/boot", "stack/dev", "stack/kern", "stack/machine", "stack/net", "stack/netinet",
     "stack/netinet6", "stack/tools", "stack/tests", "stack/README.md",
-    "README.md", "docs", "perfweb", "playbooks", "runners", "dev", "docker", "static", "templates",
+    "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs",
+    "perfweb", "playbooks", "runners", "dev", "docker", "static", "templates",
 )  # fmt: skip
 """Files and folders whose texts are all checked by default, relative to the root of the project."""
 TESTS = ("tests",)
