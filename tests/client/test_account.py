@@ -15,8 +15,9 @@ from perfctl.commands import run_command
 from perfweb.accounts.models import Role, Scope, User
 from perfweb.accounts.tokens import issue
 from perfweb.runs.models import Run
+from perfweb.runs.summaries import summarise
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
-from tests.factories import START, create_queued_run, create_submission, create_testbed
+from tests.factories import START, create_queued_run, create_run, create_submission, create_testbed
 
 
 @pytest.fixture(autouse=True)
@@ -107,9 +108,14 @@ def test_a_patch_is_submitted(
     assert run_command([*site, "submit", "--ref", "main", "--repository", "nobody"]) == 2
     assert "There is no repository “nobody”" in capsys.readouterr().err
     submission = create_submission(reason="a hunk")
+    run = create_run()
+    summarise([run.pk])
+    submission.runs.add(run)
     assert run_command([*site, "submission", str(submission.pk)]) == 0
     assert capsys.readouterr().out == (
-        f"submission {submission.pk} is waiting\n    a hunk\n{asgi_server}/submissions/{submission.pk}/\n"
+        f"submission {submission.pk} is waiting: run {run.pk} is done\n    a hunk\n"
+        f"run {run.pk}: direct against deferred: 6 faster\n    every test: perfctl compare {run.pk}\n"
+        f"{asgi_server}/submissions/{submission.pk}/\n"
     )
 
 

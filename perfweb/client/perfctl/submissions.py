@@ -106,6 +106,10 @@ def _print_submission(server: Server, submission: SubmissionDetail, options: arg
     print(plain(f"submission {submission['number']} is {submission['state']}{': ' if runs else ''}{runs}"))
     for line in submission["reason"].splitlines():
         print(f"    {plain(line)}")
+    for number in [run["number"] for run in submission["runs"] if run["state"] == "done"]:
+        for verdict in server.run(number)["verdicts"] or []:
+            print(plain(f"run {number}: {verdict['variant']} against {verdict['base']}: {verdict['words']}"))
+        print(f"    every test: perfctl compare {number}")
     if boots := submission["deciding_boots"]:
         print(f"a run with {boots} boots of each variant would decide what is open: perfctl rerun --boots")
     print(f"{server.address}{submission['page']}")
