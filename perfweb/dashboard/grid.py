@@ -40,7 +40,7 @@ class _Line(NamedTuple):
 class Cell:
     """The worst verdict of a topic in the newest run that measured it, and the history of that test on that variant.
 
-    Without a verdict, the run has a single variant: the first test of the topic stands for it, and `baseline` is empty.
+    Without a verdict, the run has a single variant: the first test of the topic represents it, and `baseline` is empty.
     `series` is the line of the timeline; `values` are the means of its newest runs, the oldest first.
     """
 

@@ -107,7 +107,7 @@ start(const char *path, char *const argv[], char *const env[], bool search,
     const sigset_t *mask)
 {
 	posix_spawnattr_t attr;
-	pid_t pid;
+	pid_t pid = 0;
 	int error;
 
 	posix_spawnattr_init(&attr);

@@ -253,7 +253,7 @@ tcp_timewait(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	return (true);
 }
 
-/* RFC 9293 SHLD-25, SHLD-26: the peer's host says that there is no port. */
+/* RFC 9293 SHLD-25, SHLD-26: the peer's host has no such port. */
 static bool
 is_hard(int error)
 {

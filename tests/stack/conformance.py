@@ -57,7 +57,7 @@ _CLAUSE = re.compile(r" ?(?:sections? )?(\d+(?:\.\d+)*|(?:MUST|SHLD|MAY)-\d+)\b(
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a script; `error` is the first line of what packetdrill said."""
+    """The result of a script; `error` is the first line that packetdrill printed."""
 
     script: str
     result: str

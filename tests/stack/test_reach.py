@@ -92,13 +92,18 @@ def test_a_script_uses_the_stack(installed: Installed, tmp_path: Path, first: st
     assert (done.returncode, done.stdout, done.stderr) == (0, "stack\n", "")
 
 
+SPAWN = """
+import os, sys
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+
 CHILDREN = {
     "shell": ["sh", "-c", '"$@" && "$@" | cat; true', "sh"],
     "timeout": ["timeout", "60"],
     "xargs": ["xargs"],
     "fork": [PYTHON, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)"],
-    "spawn": [PYTHON, "-c", "import os, sys; pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ);"
-              "assert os.waitpid(pid, 0)[1] == 0"],
+    "spawn": [PYTHON, "-c", SPAWN],
     "system": [PYTHON, "-c", "import os, shlex, sys; assert os.system(shlex.join(sys.argv[1:])) == 0"],
 }  # fmt: skip
 

@@ -105,7 +105,7 @@ def _verdict_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command line; return the exit status. An empty one prints the help; argparse itself exits on an invalid one."""
+    """Run a command line; return the exit status. argparse exits on an invalid one; without any, print the help."""
     if not arguments:
         parser().print_help()
         return Status.FINE

@@ -133,4 +133,4 @@ def _check_order(latencies: Mapping[str, float]) -> None:
     mean = latencies.get("MEAN_LATENCY", 0)
     low, high = latencies.get("MIN_LATENCY", 0), latencies.get("MAX_LATENCY", 0)
     if mean > 0 and not low - 1 <= mean <= (high if high > 0 else mean) + 1:
-        raise ToolError(f"MEAN_LATENCY is {mean:g} us, not between the least, {low:g} us, and the most, {high:g} us")
+        raise ToolError(f"MEAN_LATENCY is {mean:g} us, not between min, {low:g} us, and max, {high:g} us")
