@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define	PACK_MAX	256	/* longest mbuf that m_pack() copies */
+
 bool
 m_writable(const struct mbuf *m)
 {
@@ -237,6 +239,41 @@ m_cat(struct mbuf *m, struct mbuf *n)
 	while (m->m_next != NULL)
 		m = m->m_next;
 	m->m_next = n;
+}
+
+struct mbuf *
+m_pack(struct mbuf *last, struct mbuf *m)
+{
+	struct mbuf *next;
+
+	last->m_next = NULL;
+	for (; m != NULL; m = next) {
+		next = m->m_next;
+		m->m_next = NULL;
+		if (m->m_len <= PACK_MAX && m_trailingspace(last) >= m->m_len) {
+			memcpy(last->m_data + last->m_len, m->m_data, m->m_len);
+			last->m_len += m->m_len;
+			m_free(m);
+		} else {
+			last->m_next = m;
+			last = m;
+		}
+	}
+	return (last);
+}
+
+uint64_t
+m_memory(const struct mbuf *m)
+{
+	uint64_t size = 0;
+
+	for (; m != NULL; m = m->m_next) {
+		size += MSIZE;
+		if (m->m_ext != NULL)
+			size += m->m_ext->me_size /
+			    atomic_load_u32(&m->m_ext->me_refs);
+	}
+	return (size);
 }
 
 uint32_t

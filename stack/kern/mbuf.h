@@ -167,7 +167,16 @@ m_peek(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
 }
 /* appends; does not update the packet header */
 void	 m_cat(struct mbuf *, struct mbuf *);
+/*
+ * Like m_cat() to the last mbuf of a chain, but copies short mbufs to the end
+ * of the one before if its storage is writable and has room, so that they do
+ * not occupy a cluster each.  Returns the new last mbuf.  With m_pack(m,
+ * m->m_next) a chain packs itself.
+ */
+struct mbuf *m_pack(struct mbuf *last, struct mbuf *);
 uint32_t m_length(const struct mbuf *);
+/* Bytes that a chain occupies: mbufs, storage, its part of shared storage. */
+uint64_t m_memory(const struct mbuf *);
 /*
  * Converts receive offloads to transmit offloads: the device segments what a
  * device merged, and computes a checksum that is still partial.

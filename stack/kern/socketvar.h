@@ -539,11 +539,6 @@ void	 soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
 void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /*
- * Copies a small mbuf to the tail of a chain if its storage is writable and has
- * room, so that small segments do not occupy a cluster each.  True: m was freed.
- */
-bool	 sbcompress(struct mbuf *tail, struct mbuf *m);
-/*
  * Appends a datagram with its sender and control messages.  False: no room,
  * and m was freed.
  */

@@ -13,9 +13,6 @@
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 
-/* Data up to this length is copied into the tail, if possible. */
-#define	SB_COMPRESS	256
-
 /* Max merged datagrams and bytes of UDP_GRO, as in Linux. */
 #define	SB_SEGMENTS_MAX	64
 #define	SB_MERGED_MAX	65507
@@ -59,42 +56,19 @@ soreserve(struct socket *so, uint32_t snd, uint32_t rcv) REQUIRES(so->so_lock)
 	so->so_rcv.sb_hiwat = rcv;
 }
 
-bool
-sbcompress(struct mbuf *tail, struct mbuf *m)
-{
-	if (m->m_next != NULL || m->m_len > SB_COMPRESS ||
-	    m_trailingspace(tail) < m->m_len)
-		return (false);
-	memcpy(tail->m_data + tail->m_len, m->m_data, m->m_len);
-	tail->m_len += m->m_len;
-	m_freem(m);
-	return (true);
-}
-
 NOINLINE static void
 append_chain(struct sockbuf *sb, struct mbuf *m)
 {
-	const uint32_t len = m->m_len;
-
-	if (sb->sb_tail != NULL && sbcompress(sb->sb_tail, m)) {
-		sb->sb_cc += len;
+	while (m != NULL && m->m_len == 0)
+		m = m_free(m);
+	if (m == NULL)
 		return;
-	}
-	while (m != NULL) {
-		struct mbuf *next = m->m_next;
-
-		m->m_next = NULL;
-		if (__predict_false(m->m_len == 0)) {
-			m_free(m);
-		} else {
-			if (sb->sb_tail == NULL)
-				sb->sb_head = m;
-			else
-				sb->sb_tail->m_next = m;
-			sb->sb_tail = m;
-			sb->sb_cc += m->m_len;
-		}
-		m = next;
+	sb->sb_cc += m_length(m);
+	if (sb->sb_tail == NULL) {
+		sb->sb_head = m;
+		sb->sb_tail = m_pack(m, m->m_next);
+	} else {
+		sb->sb_tail = m_pack(sb->sb_tail, m);
 	}
 }
 
@@ -214,8 +188,7 @@ sbmergeaddr(struct sockbuf *sb, const struct sockname *from,
 		return (false);
 	while (last->m_next != NULL)
 		last = last->m_next;
-	if (!sbcompress(last, m))
-		last->m_next = m;
+	m_pack(last, m);
 	first->m_pkthdr.len += len;
 	sb->sb_cc += len;
 	return (true);

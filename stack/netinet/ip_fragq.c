@@ -211,23 +211,28 @@ fragq_complete(const struct fragq *q) REQUIRES(fragq_lock)
 	return (false);
 }
 
-/* Joins the headers of the first fragment and the data of all. */
+/*
+ * Joins the headers of the first fragment and the data of all.  Short ones are
+ * packed: a socket is charged for their bytes.
+ */
 static struct mbuf *
 frags_join(const struct fragq_family *ff, struct mbuf *first)
 {
-	struct mbuf *m, *next;
+	struct mbuf *m, *next, *last = first;
 	uint32_t len = first->m_pkthdr.len;
 
 	KASSERT(frag_offset(first) == 0, ("frags_join: from byte %u",
 	    frag_offset(first)));
 	next = first->m_nextpkt;
 	first->m_nextpkt = NULL;
+	while (last->m_next != NULL)
+		last = last->m_next;
 	while ((m = next) != NULL) {
 		next = m->m_nextpkt;
 		m->m_nextpkt = NULL;
 		m_adj(m, frag_hlen(m));
 		len += m->m_pkthdr.len;
-		m_cat(first, m);
+		last = m_pack(last, m);
 	}
 	/* The checksum over the whole datagram is not verified yet. */
 	first->m_pkthdr.len = len;

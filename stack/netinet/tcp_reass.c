@@ -9,6 +9,8 @@
 
 #include "netinet/tcp_var.h"
 
+#define	OO_FACTOR	8	/* max memory per byte of data, as in BSD */
+
 /* Adds an empty block after another one (NULL: at the head). */
 static struct tcp_ooblock *
 block_add(struct tcpcb *tp, struct tcp_ooblock *before, tcp_seq seq)
@@ -30,44 +32,58 @@ block_free(struct tcpcb *tp, struct tcp_ooblock *b)
 {
 	TAILQ_REMOVE(&tp->t_ooq, b, link);
 	TAILQ_REMOVE(&tp->t_oorecent, b, rlink);
-	KASSERT(tp->t_oolen > 0 && tp->t_oobytes >= b->len,
-	    ("block_free: %u blocks, %u bytes", tp->t_oolen, tp->t_oobytes));
+	KASSERT(tp->t_oolen > 0 && tp->t_oobytes >= b->len &&
+	    tp->t_oomemory >= b->memory, ("block_free: %u blocks, %u bytes",
+	    tp->t_oolen, tp->t_oobytes));
 	tp->t_oolen--;
 	tp->t_oobytes -= b->len;
+	tp->t_oomemory -= b->memory;
 	m_freem(b->m);
 	kfree(b);
 }
 
-/* Appends len bytes.  Small ones are copied, as in a socket buffer. */
+/* Appends len bytes.  Short segments are copied, as in a socket buffer. */
 static void
 block_append(struct tcpcb *tp, struct tcp_ooblock *b, struct mbuf *m,
     uint32_t len)
 {
-	tp->t_oobytes += len;
+	struct mbuf *last = b->last;
+	uint64_t memory;
+
+	if (last == NULL) {
+		b->m = m;
+		b->last = m_pack(m, m->m_next);
+		memory = m_memory(m);
+	} else {
+		b->last = m_pack(last, m);
+		memory = m_memory(last->m_next);
+	}
+	b->memory += memory;
+	tp->t_oomemory += memory;
 	b->len += len;
-	if (b->m == NULL)
-		b->m = b->last = m;
-	else if (sbcompress(b->last, m))
-		m = NULL;
-	else
-		b->last->m_next = m;
-	for (; m != NULL; m = m->m_next)
-		b->last = m;
+	tp->t_oobytes += len;
 	b->m->m_pkthdr.len = b->len;
 }
 
-/* Appends the block to which this one has grown. */
+/*
+ * Appends the block to which this one has grown.  A peer chooses how often, so
+ * that the time must not depend on its length.
+ */
 static void
 block_absorb(struct tcpcb *tp, struct tcp_ooblock *b, struct tcp_ooblock *next)
 {
-	struct mbuf *m = next->m;
-	const uint32_t len = next->len;
-
 	b->fin = next->fin;
-	next->m = NULL;
+	if (next->m != NULL) {
+		b->last->m_next = next->m;
+		b->last = next->last;
+		b->len += next->len;
+		b->memory += next->memory;
+		b->m->m_pkthdr.len = b->len;
+		next->m = NULL;
+		next->len = 0;
+		next->memory = 0;
+	}
 	block_free(tp, next);
-	if (len > 0)
-		block_append(tp, b, m, len);
 }
 
 void
@@ -77,7 +93,7 @@ tcp_reass_flush(struct tcpcb *tp)
 
 	while ((b = TAILQ_FIRST(&tp->t_ooq)) != NULL)
 		block_free(tp, b);
-	KASSERT(tp->t_oolen == 0 && tp->t_oobytes == 0,
+	KASSERT(tp->t_oolen == 0 && tp->t_oobytes == 0 && tp->t_oomemory == 0,
 	    ("tcp_reass_flush: %u blocks, %u bytes left", tp->t_oolen,
 	    tp->t_oobytes));
 }
@@ -163,15 +179,24 @@ cut_overlap(struct tcpcb *tp, struct tcp_ooblock *before, struct tcpseg *sg)
 }
 
 /*
- * Whether there may be one more block.  The window bounds the data, but not
- * what short blocks cost: above the limit they have the default MSS on average.
+ * Whether a segment may be kept, in a new block or not.  The window bounds the
+ * data, but not what short segments cost: time to search the blocks, and
+ * memory.  Above the limit, blocks have the default MSS on average, and memory
+ * is a small multiple of the data.
  */
 static bool
-has_room(const struct tcpcb *tp, uint32_t len)
+has_room(const struct tcpcb *tp, const struct tcpseg *sg, bool block)
 {
-	return (tp->t_oolen < atomic_load_u32(&tcp_maxreass) ||
-	    (uint64_t)(tp->t_oolen + 1) * TCP_DEFAULT_MSS <=
-	    tp->t_oobytes + len);
+	const uint64_t least = atomic_load_u32(&tcp_maxreass);
+	const uint64_t bytes = (uint64_t)tp->t_oobytes + sg->sg_len;
+	const uint64_t memory = tp->t_oomemory +
+	    (sg->sg_len > 0 ? m_memory(sg->sg_m) : 0);
+
+	if (block && tp->t_oolen >= least &&
+	    (tp->t_oolen + 1ULL) * TCP_DEFAULT_MSS > bytes)
+		return (false);
+	return (memory <= least * (MSIZE + MCLBYTES) ||
+	    memory <= OO_FACTOR * bytes);
 }
 
 /* Adds what is new of a segment; before as in cut_overlap(). */
@@ -180,16 +205,17 @@ insert(struct tcpcb *tp, struct tcp_ooblock *before, struct tcpseg *sg)
 {
 	const bool fin = (sg->sg_flags & TH_FIN) != 0;
 	struct tcp_ooblock *b = before, *next;
+	bool block;
 
 	if ((sg->sg_len == 0 && !fin) || (b != NULL && b->fin))
 		return (before);	/* nothing comes after a FIN */
-	if (b == NULL || b->seq + b->len != sg->sg_seq) {
-		if (!has_room(tp, sg->sg_len)) {
-			TCPSTAT_INC(rcvoodrop);
-			return (NULL);
-		}
-		b = block_add(tp, before, sg->sg_seq);
+	block = b == NULL || b->seq + b->len != sg->sg_seq;
+	if (!has_room(tp, sg, block)) {
+		TCPSTAT_INC(rcvoodrop);
+		return (NULL);
 	}
+	if (block)
+		b = block_add(tp, before, sg->sg_seq);
 	b->fin = fin;
 	if (sg->sg_len > 0) {
 		block_append(tp, b, sg->sg_m, sg->sg_len);

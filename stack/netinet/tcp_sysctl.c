@@ -74,8 +74,9 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
 	    "time in FIN_WAIT_2 of a closed socket, ms")		\
 	X(tcp_maxreass, "maxreass", 1024, 1, 65536,			\
-	    "max blocks of out-of-order data of a connection; more if they " \
-	    "have 536 bytes on average")				\
+	    "max blocks of out-of-order data of a connection, each in "	\
+	    "2560 bytes of memory; more blocks if they have 536 bytes on " \
+	    "average, more memory up to 8 times the data")		\
 	X(tcp_icmp_drops_syn, "icmp_drops_syn", 1, 0, 1,		\
 	    "1: an ICMP unreachable error ends an attempt to connect, as "	\
 	    "in Linux (RFC 5461 section 2.2); 0: it only explains a timeout " \

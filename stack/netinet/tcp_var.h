@@ -106,6 +106,7 @@ struct tcp_ooblock {
 	uint32_t	 len;
 	bool		 fin;		/* a FIN follows */
 	struct mbuf	*m, *last;	/* the data; its last mbuf */
+	uint64_t	 memory;	/* that the data occupies */
 };
 
 /*
@@ -198,6 +199,7 @@ struct tcpcb {
 	TAILQ_HEAD(, tcp_ooblock) t_oorecent;
 	unsigned	 t_oolen;	/* blocks */
 	uint32_t	 t_oobytes;	/* their data */
+	uint64_t	 t_oomemory;	/* bytes that the data occupies */
 	struct tcp_sackblock t_dsack;	/* last duplicate range; empty: none */
 
 	/* Keep-alive and limits. */

@@ -11,12 +11,14 @@
 #define	UNIT	64		/* payload of one fragment, in bytes */
 
 static uint32_t delivered;
+static uint64_t occupied;	/* memory of the last datagram */
 static uint16_t next_id;
 
 static void
 test_input(struct mbuf *m, unsigned hlen)
 {
 	delivered = m->m_pkthdr.len - hlen;
+	occupied = m_memory(m);
 	for (uint32_t k = 0; k < delivered; k++) {
 		unsigned char c;
 
@@ -65,6 +67,17 @@ TEST(any_order_will_do)
 		}
 		CHECK_EQ(delivered, 4 * UNIT);
 	}
+}
+
+/* A socket is charged for the bytes of a datagram, not for its memory. */
+TEST(short_fragments_do_not_occupy_an_mbuf_each)
+{
+	delivered = 0;
+	next_id++;
+	for (unsigned i = 0; i < UNIT; i++)
+		input_fragment(i * 8, 8, i + 1 < UNIT);
+	CHECK_EQ(delivered, 8 * UNIT);
+	CHECK(occupied <= 8 * delivered);
 }
 
 TEST(duplicates_do_no_harm)

@@ -41,66 +41,6 @@ expect_nothing(void)
 	CHECK(!peer_next(&s));
 }
 
-TEST(out_of_order_segments_are_bounded)
-{
-	const uint64_t before = t_sysctl("net.inet.tcp.stats.rcvoodrop");
-	struct peer_conn c;
-	char text[4];
-
-	t_sysctl_set("net.inet.tcp.maxreass", "8");
-	peer_conn_open(&c);
-	for (unsigned i = 0; i < 1000; i++)
-		peer_send(&c.p, TH_ACK, c.p.snd_nxt + 1 + 2 * i, c.p.rcv_nxt,
-		    "x", 1);
-	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvoodrop"), before + 992);
-	/* what is in order is received, and with it one of the queue */
-	peer_text(&c.p, "abcd");
-	t_recv(c.so, text, 4);
-	CHECK(memcmp(text, "abcd", 4) == 0);
-	t_sysctl_set("net.inet.tcp.maxreass", "1024");
-	peer_forget();
-	peer_conn_close(&c);
-}
-
-/* A peer with a scaled window; all but the first segment of it arrive. */
-static void
-fill_window(uint32_t step, uint32_t len)
-{
-	/* MSS 1000, window scale 0 */
-	static const uint8_t options[] = { 2, 4, 1000 >> 8, 1000 & 0xff, 1, 3,
-	    3, 0 };
-	const uint64_t before = t_sysctl("net.inet.tcp.stats.rcvoodrop");
-	struct socket *head = t_listen(PEER_STACK_IP, 2999, 5), *so;
-	struct peer p = { .window = 60000, .options = options,
-	    .optlen = sizeof(options) };
-	const uint32_t end = 1000000;	/* the initial buffer has 1 MB */
-	struct peer_seg s;
-
-	peer_syn(&p, 2999, 0, &s);
-	peer_send(&p, TH_ACK, p.snd_nxt, p.rcv_nxt, NULL, 0);
-	so = t_accept(head);
-	send_segments(&p, 1);		/* the ACK has the scaled window */
-	t_recv(so, (char[LEN]){ 0 }, LEN);
-	t_sleep(100);
-	for (uint32_t off = len; off < end; off += step)
-		peer_send(&p, TH_ACK, p.snd_nxt + off, p.rcv_nxt, bytes, len);
-	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvoodrop"), before);
-	peer_forget();
-	peer_send(&p, TH_ACK, p.snd_nxt, p.rcv_nxt, bytes, len);
-	CHECK(peer_next(&s));
-	CHECK_EQ(s.ack, p.snd_nxt + (step == len ? end : 2 * len));
-	p.snd_nxt = s.ack;
-	peer_reset(&p, so, head);
-}
-
-TEST(a_window_of_segments_is_kept_out_of_order)
-{
-	t_sysctl_set("net.inet.tcp.maxreass", "100");
-	fill_window(500, 500);
-	fill_window(2 * LEN, LEN);	/* each second one is lost */
-	t_sysctl_set("net.inet.tcp.maxreass", "1024");
-}
-
 TEST(a_burst_is_acknowledged_at_its_end)
 {
 	struct tx_batch batch;
