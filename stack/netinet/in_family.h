@@ -183,8 +183,10 @@ af_ismany(const struct in_family *af, const struct mbuf *m,
 
 /*
  * in_pmtu.c: the MTU of the path to a destination, at most that of its first
- * link.  What ICMP reports is kept for all later packets and connections; an
- * IPv4 report only if it quotes what a socket sent (RFC 5927 section 7).
+ * link.  What ICMP reports is kept for all later packets and connections.  An
+ * IPv4 report must quote data in flight of a TCP connection (RFC 5927 section
+ * 7), the addresses and ports of a connected UDP socket, or the ends of a
+ * tunnel.  A report of IPv6 needs no proof, but has no effect below 1280 bytes.
  */
 void	 in_pmtu_init(void);
 uint32_t in_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu);

@@ -250,9 +250,19 @@ udplite_input(struct mbuf *m, unsigned hlen)
 	}
 }
 
+/* Whether the socket is connected, and c is its connection. */
+static bool
+udp_sends(const struct inpcb *inp, const struct in_conninfo *c)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	return (inp->inp_connected && inp->inp_conn.fport == c->fport &&
+	    IN6_ARE_ADDR_EQUAL(&inp->inp_conn.faddr, &c->faddr));
+}
+
 /*
  * RFC 1122 section 4.1.3.3: an ICMP error is reported to a connected socket,
- * or to one that enabled such errors.
+ * or to one that enabled such errors.  The path's MTU is kept only for a
+ * connected one: a host that knows a port of another can quote any destination.
  */
 static void
 udp_error(struct inpcbtable *table, int error, const struct in_conninfo *c,
@@ -263,12 +273,12 @@ udp_error(struct inpcbtable *table, int error, const struct in_conninfo *c,
 
 	if (so == NULL)
 		return;
-	if (error == EMSGSIZE && mtu != 0)
-		in_pmtu_update(&c->faddr, c->zone, mtu);
 	mtx_lock(&so->so_lock);
 	inp = so->so_pcb;
 	if (inp != NULL) {
 		so_assert_locked(inp->inp_socket);
+		if (error == EMSGSIZE && mtu != 0 && udp_sends(inp, c))
+			in_pmtu_update(&c->faddr, c->zone, mtu);
 		in_pcberror(inp, error, c, mtu, ie, UDP_HDRLEN);
 	}
 	mtx_unlock(&so->so_lock);

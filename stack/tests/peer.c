@@ -108,9 +108,16 @@ peer_udp(uint16_t sport, uint16_t dport, const void *data, uint32_t len)
 	deliver(m, IPPROTO_UDP, 0);
 }
 
-void
-peer_icmp(struct peer *p, uint8_t type, uint8_t code, uint16_t mtu,
-    tcp_seq seq)
+/* The part of a packet that an ICMP error quotes: the stack's ports first. */
+struct quote {
+	uint8_t		 proto;
+	const char	*dst;
+	uint16_t	 sport, dport;
+	tcp_seq		 seq;
+};
+
+static void
+icmp_about(const struct quote *about, uint8_t type, uint8_t code, uint16_t mtu)
 {
 	struct {
 		struct icmphdr ic;
@@ -126,17 +133,32 @@ peer_icmp(struct peer *p, uint8_t type, uint8_t code, uint16_t mtu,
 	q.ic.un.frag.mtu = htons(mtu);
 	q.ip.ip_v = 4;
 	q.ip.ip_hl = 5;
-	q.ip.ip_p = IPPROTO_TCP;
+	q.ip.ip_p = about->proto;
 	q.ip.ip_len = htons(1500);
 	q.ip.ip_src = addr(PEER_STACK_IP);
-	q.ip.ip_dst = addr(PEER_IP);
-	q.sport = htons(p->stack_port);
-	q.dport = htons(p->port);
-	q.seq = htonl(seq);
+	q.ip.ip_dst = addr(about->dst);
+	q.sport = htons(about->sport);
+	q.dport = htons(about->dport);
+	q.seq = htonl(about->seq);
 	m = packet(&q, sizeof(q));
 	mtod(m, struct icmphdr *)->checksum = in_fold(in_sum(m, 0,
 	    m->m_pkthdr.len, 0));
 	deliver(m, IPPROTO_ICMP, 0);
+}
+
+void
+peer_icmp(struct peer *p, uint8_t type, uint8_t code, uint16_t mtu,
+    tcp_seq seq)
+{
+	icmp_about(&(struct quote){ IPPROTO_TCP, PEER_IP, p->stack_port,
+	    p->port, seq }, type, code, mtu);
+}
+
+void
+peer_udp_toobig(uint16_t sport, const char *dst, uint16_t dport, uint16_t mtu)
+{
+	icmp_about(&(struct quote){ IPPROTO_UDP, dst, sport, dport, 0 },
+	    ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, mtu);
 }
 
 /* Answers the stack's ARP request for the peer. */

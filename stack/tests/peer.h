@@ -52,6 +52,12 @@ void	 peer_send(struct peer *, uint8_t flags, tcp_seq seq, tcp_seq ack,
 /* Delivers an ICMP error about the stack's segment at seq. */
 void	 peer_icmp(struct peer *, uint8_t type, uint8_t code, uint16_t mtu,
 	    tcp_seq seq);
+/*
+ * Delivers an ICMP error: the stack's datagram to dst does not fit into the
+ * MTU of its path.
+ */
+void	 peer_udp_toobig(uint16_t sport, const char *dst, uint16_t dport,
+	    uint16_t mtu);
 /* Delivers a UDP datagram. */
 void	 peer_udp(uint16_t sport, uint16_t dport, const void *, uint32_t len);
 /* Takes the next packet sent by the stack; false: none. */

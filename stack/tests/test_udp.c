@@ -329,6 +329,31 @@ TEST(closed_ports_answer_by_icmp)
 	CHECK_EQ(s.icmp_code, ICMP_PORT_UNREACH);
 }
 
+/*
+ * A report is kept for all connections to a host, so it must quote the ports of
+ * a connected socket.  Another socket that requests errors only gets this one.
+ */
+TEST(a_path_mtu_needs_a_connected_socket)
+{
+	const uint16_t port = next_port++;
+	const struct in6_addr dst = in_map(t_addr("10.8.0.77", 0).sin_addr);
+	struct sockaddr_in sin = t_addr("10.8.0.77", 99);
+	struct socket *so = bound("0.0.0.0", port);
+
+	t_setint(so, IPPROTO_IP, IP_RECVERR, 1);
+	peer_udp_toobig(port, "10.8.0.77", 99, 1000);
+	CHECK_EQ(in_pmtu(&dst, 0, 1500), 1500);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), EMSGSIZE);
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
+	peer_udp_toobig(port, "10.8.0.77", 98, 1000);	/* another port */
+	peer_udp_toobig(port, "10.8.0.78", 99, 1000);	/* another host */
+	CHECK_EQ(in_pmtu(&dst, 0, 1500), 1500);
+	peer_udp_toobig(port, "10.8.0.77", 99, 1000);
+	CHECK_EQ(in_pmtu(&dst, 0, 1500), 1000);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), EMSGSIZE);
+	soclose(so);
+}
+
 TEST(broadcast_needs_permission)
 {
 	struct socket *so = t_socket(SOCK_DGRAM);
