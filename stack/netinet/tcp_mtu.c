@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The MTU of the path, from ICMP (RFC 1191), which the host remembers for its
- * next connections, or from probes where routers send none (RFC 4821).  Segments shrink after consecutive timeouts, and larger
- * segments are sent occasionally as probes.
+ * next connections, or from probes where routers send none (RFC 4821).
+ * Segments shrink after consecutive timeouts, and larger segments are sent
+ * occasionally as probes.
  *
  * A probe consists of new data.  A lost probe is retransmitted in segments of
  * the old size and counts as a loss for congestion control, which is
@@ -46,7 +47,17 @@ set_pathmtu(struct tcpcb *tp, uint32_t mtu)
 	tcp_setmss(tp);
 }
 
-/* Restarts the search between the working size and high. */
+/* The size that the path has or, while one is searched, may have. */
+static uint32_t
+expected(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	if (tp->t_pathmtu == 0)
+		return (largest(tp));
+	return (tp->t_mtu.high > tp->t_pathmtu ? tp->t_mtu.high :
+	    tp->t_pathmtu);
+}
+
+/* Restarts the search between the working size and high, which comes first. */
 __cold static void
 set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
 {
@@ -72,12 +83,15 @@ tcp_mtu_recall(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 void
 tcp_mtu_init(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
+	uint32_t high;
+
 	tcp_mtu_recall(tp);
 	if (atomic_load_u32(&tcp_mtu_probing) < MTU_PROBING_ALWAYS ||
 	    tp->t_maxseg <= BASE_MSS)
 		return;
+	high = expected(tp);
 	set_pathmtu(tp, BASE_MSS + headers(tp));
-	set_search(tp, largest(tp), 0);
+	set_search(tp, high, 0);
 }
 
 /*
@@ -113,13 +127,14 @@ void
 tcp_mtu_timeout(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t mss = tp->t_maxseg > BASE_MSS ? BASE_MSS : tp->t_maxseg / 2;
+	const uint32_t high = expected(tp);
 
 	if (atomic_load_u32(&tcp_mtu_probing) == 0 || tp->t_rxtshift < 2 ||
 	    mss < LEAST_MSS || tp->snd_max - tp->snd_una <= mss)
 		return;
 	TCPSTAT_INC(mtublackhole);
 	set_pathmtu(tp, mss + headers(tp));
-	set_search(tp, largest(tp), 0);		/* it may have been an outage */
+	set_search(tp, high, 0);	/* it may have been an outage */
 }
 
 /* The next size to probe; 0: no probe now. */
@@ -137,8 +152,8 @@ next_size(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 		set_search(tp, largest(tp), getuptime() + SEARCH_AGAIN);
 		return (0);
 	}
-	/* most paths support the MTU of their ends */
-	if (mt->high == largest(tp))
+	/* most paths support the MTU of their ends, or have what was known */
+	if (!mt->failed)
 		return (mt->high);
 	return ((tp->t_pathmtu + mt->high + 1) / 2);
 }
@@ -190,7 +205,9 @@ tcp_mtu_resent(struct tcpcb *tp, tcp_seq seq, uint32_t len)
 	    SEQ_GEQ(seq, mt->end))
 		return;
 	/* a tail loss probe detected no loss: retry later */
-	if (tp->t_recovery != TR_OPEN)
+	if (tp->t_recovery != TR_OPEN) {
 		mt->high = mt->probe - 1;
+		mt->failed = true;
+	}
 	mt->probe = 0;
 }

@@ -42,6 +42,7 @@
 #include "netinet/tcp_recover.h"
 #include "netinet/tcp_seq.h"
 #include "netinet/tcp_stat.h"
+#include "netinet/tcp_sysctl.h"
 
 #define	TCP_HDRLEN	20
 #define	TCP_DEFAULT_MSS	536		/* until the connection has an MSS */
@@ -93,6 +94,7 @@ enum tcp_timer {
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
 	uint32_t	 high;		/* upper limit of the search */
+	bool		 failed;	/* a probe was lost: high is a guess */
 	uint32_t	 probe;		/* size of the probe in flight, or 0 */
 	tcp_seq		 seq, end;	/* its data */
 	nsec_t		 next;		/* no probe before this time */
@@ -326,23 +328,6 @@ enum tcp_step {
 	STEP_GONE		/* the control block was freed */
 };
 
-/* tcp_sysctl.c: tunables; times are in milliseconds. */
-extern atomic_u32 tcp_sendspace, tcp_recvspace;
-extern atomic_u32 tcp_sendbuf_auto, tcp_sendbuf_max, tcp_sendbuf_inc;
-extern atomic_u32 tcp_recvbuf_auto, tcp_recvbuf_max, tcp_recvbuf_inc;
-extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
-extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_notsent_lowat, tcp_tsomax;
-extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
-extern atomic_u32 tcp_maxtimewait, tcp_finwait2_timeout;
-extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
-extern atomic_u32 tcp_syncookies, tcp_mtu_probing, tcp_quickacks;
-#define	MTU_PROBING_ALWAYS	2
-#define	SYNCOOKIES_ALWAYS	2
-extern atomic_u32 tcp_syncount;		/* entries in the SYN cache */
-extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
-extern atomic_u32 tcp_icmp_drops_syn, tcp_tolerate_missing_ts, tcp_tlp_ackdelay;
-extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
-void	 tcp_sysctl_init(void);
 /* Length of IP and TCP header without options. */
 static inline uint32_t
 tcp_hdrlen(const struct in_conninfo *c)
@@ -354,11 +339,6 @@ static inline uint16_t
 tcp_defaultmss(const struct in_conninfo *c)
 {
 	return ((uint16_t)(in_family(&c->faddr)->af_minmtu - tcp_hdrlen(c)));
-}
-static inline nsec_t
-tcp_msec(atomic_u32 *tunable)
-{
-	return (atomic_load_u32(tunable) * NSEC_PER_MSEC);
 }
 
 /* tcp_subr.c */

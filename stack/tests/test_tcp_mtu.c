@@ -182,6 +182,36 @@ TEST(a_path_is_remembered_for_ten_minutes)
 	take_down(&f);
 }
 
+/*
+ * A search begins with what is known of the path: no probe is lost.  A timeout
+ * later, the first probe is that size again.
+ */
+TEST(a_search_begins_with_the_remembered_size)
+{
+	struct fixture f;
+	uint64_t probes;
+
+	set_up(&f, "0");
+	t_send(f.so, bytes, 1460);
+	peer_icmp(&f.p, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, 1400,
+	    f.p.rcv_nxt);
+	take_down(&f);
+	for (unsigned outage = 0; outage <= 1; outage++) {
+		set_up(&f, outage ? "1" : "2");
+		CHECK_EQ(segment_size(&f), outage ? 1360 : 1024);
+		probes = t_sysctl("net.inet.tcp.stats.mtuprobe");
+		if (outage) {
+			CHECK(!transfer(&f, 0, 5));
+			CHECK(segment_size(&f) < 1360);
+		}
+		CHECK(transfer(&f, 1360, 300));
+		CHECK_EQ(segment_size(&f), 1360);
+		CHECK_EQ(t_sysctl("net.inet.tcp.stats.mtuprobe"), probes + 1);
+		take_down(&f);
+	}
+	t_sleep(601 * 1000);	/* forgotten */
+}
+
 /* One about data that was not sent is forged (RFC 5927). */
 TEST(a_forged_report_is_not_remembered)
 {
