@@ -5,6 +5,9 @@
  */
 #include "tests/check.h"
 
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+
 #include "tests/states.h"
 
 /* seq is relative to what the stack expects, ack to all it has sent. */
@@ -321,6 +324,28 @@ TEST(answer_in_syn_received_is_a_plain_ack)
 		CHECK_EQ(s.ack, f.p.snd_nxt);
 		CHECK_EQ(s.optlen, 0);
 		CHECK(s.window > 0);
+		states_leave(&f);
+	}
+}
+
+/* RFC 9293 MUST-56, with net.inet.tcp.icmp_drops_syn=0. */
+TEST(unreachable_may_end_a_handshake_of_both_sides)
+{
+	struct connection f;
+
+	for (int drops = 0; drops <= 1; drops++) {
+		t_sysctl_set("net.inet.tcp.icmp_drops_syn", drops ? "1" : "0");
+		states_open_both(&f);
+		/* not about our SYN: no effect (RFC 5927) */
+		peer_icmp(&f.p, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0,
+		    f.p.rcv_nxt + 1000);
+		CHECK_EQ(states_now(&f.p), TCPS_SYN_RECEIVED);
+		peer_icmp(&f.p, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0,
+		    f.p.rcv_nxt - 1);
+		CHECK_EQ(states_now(&f.p), drops ? TCPS_CLOSED :
+		    TCPS_SYN_RECEIVED);
+		CHECK_EQ(t_getint(f.so, SOL_SOCKET, SO_ERROR), drops ?
+		    EHOSTUNREACH : 0);
 		states_leave(&f);
 	}
 }
