@@ -310,10 +310,11 @@ int	 api_boot(int (*configure)(const char *), const char *arg);
 /*
  * Sockets that a program gets from the process that executes it (inherit.c):
  * those without FD_CLOEXEC, or all, of which file actions select some.
- * inherit_prepare() stores an allocated variable of the environment, and
- * inherit_undo() follows unless it returned an errno value.
+ * inherit_prepare() stores a variable of the environment, and inherit_undo()
+ * follows unless it returned an errno value.  The table is locked in between.
  */
-int	 inherit_prepare(bool all, char **variable);
+#define	INHERIT_LEN	96	/* max characters of the variable */
+int	 inherit_prepare(bool all, char variable[INHERIT_LEN]);
 void	 inherit_undo(void);
 void	 inherit_boot(const char *value);	/* in the program */
 bool	 inherit_any(void);	/* whether a socket would survive exec() */
@@ -322,19 +323,21 @@ void	 each_descriptor(void (*fn)(int fd, void *), void *arg);
 /* Variables of the environment that are the library's (environ.c). */
 const char *environ_find(char *const env[], const char *name);
 void	 environ_clear(void);	/* at boot */
-/* An environment with the library and a variable for its boot; NULL: no memory. */
+/* An environment with the library and a variable for its boot. */
 char	**environ_with(char *const env[], const char *variable, bool strict);
 void	 environ_free(char **);
 void	 exec_init(void);	/* before the environment is cleared */
 /*
  * What a program that this process executes needs (exec.c).  EXEC: in the place
- * of this process, SPAWN: in a child, MOVE: likewise, with file actions.
+ * of this process, which does not outlive it; SPAWN: in a child; MOVE: likewise,
+ * with file actions.  Async-signal-safe, as exec() must be.
  */
 enum exec_kind { EXEC, SPAWN, MOVE };
 struct exec_plan {
 	char *const	*env;
-	char		**copy;		/* allocated, or NULL */
-	char		*inherited;	/* inherit_prepare() */
+	char		**copy;		/* environ_with(), or NULL */
+	bool		 passes;	/* inherit_undo() must follow */
+	char		 inherited[INHERIT_LEN];
 };
 /* Returns an errno value; exec_end() follows in any case. */
 int	 exec_plan(struct exec_plan *, const char *program, char *const env[],

@@ -5,6 +5,7 @@
  * program exits.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,14 +60,27 @@ api_own_process(void)
 	return (api_state() != API_PASSIVE && getpid() == api_pid);
 }
 
+static void
+each_number(void (*fn)(int fd, void *), void *arg)
+{
+	const long limit = sysconf(_SC_OPEN_MAX);
+	const int end = limit < 0 || limit > API_MAXFD ? API_MAXFD : (int)limit;
+
+	for (int fd = 0; fd < end; fd++)
+		if (real.fcntl(fd, F_GETFD) != -1)
+			fn(fd, arg);
+}
+
 void
 each_descriptor(void (*fn)(int fd, void *), void *arg)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
 
-	if (dir == NULL)
-		return;		/* without /proc no descriptor is protected */
+	if (dir == NULL) {	/* no /proc, or no free number */
+		each_number(fn, arg);
+		return;
+	}
 	while ((entry = readdir(dir)) != NULL)
 		if (*entry->d_name != '.' && atoi(entry->d_name) != dirfd(dir))
 			fn(atoi(entry->d_name), arg);

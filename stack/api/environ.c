@@ -13,7 +13,10 @@
 
 #include "api/api.h"
 
-static char *preload;		/* [I] after boot: all libraries */
+#define	LIBRARY	"libstack.so"	/* how the names of its files start */
+#define	PRELOAD	"LD_PRELOAD="
+
+static char *preload;	/* [I] after boot: PRELOAD and the stack's entries */
 
 static bool
 is_variable(const char *text, const char *name)
@@ -40,29 +43,48 @@ environ_find(char *const env[], const char *name)
 	return (NULL);
 }
 
-/* The libraries that the program preloads itself; NULL: none. */
-static char *
-other_libraries(const char *libraries)
+/* The entries of a list of libraries (ld.so(8)), of a given length. */
+static bool
+is_stack(const char *entry, size_t len)
 {
-	char *copy = strdup(libraries), *rest, *name, *kept;
-	const size_t room = sizeof("LD_PRELOAD=") + strlen(libraries);
+	const char *file = memrchr(entry, '/', len);
+	const size_t dir = file != NULL ? (size_t)(file + 1 - entry) : 0;
 
-	kept = calloc(1, room);
-	if (copy == NULL || kept == NULL)
+	return (len - dir >= sizeof(LIBRARY) - 1 &&
+	    memcmp(entry + dir, LIBRARY, sizeof(LIBRARY) - 1) == 0);
+}
+
+/* Appends those entries that are the stack's, or those that are not. */
+static void
+append(char *to, const char *list, bool stack)
+{
+	size_t len;
+
+	for (list += strspn(list, ": "); *list != '\0';
+	    list += strspn(list, ": ")) {
+		len = strcspn(list, ": ");
+		if (is_stack(list, len) == stack) {
+			strcat(to, to[sizeof(PRELOAD) - 1] != '\0' ? ":" : "");
+			strncat(to, list, len);
+		}
+		list += len;
+	}
+}
+
+/* Allocated: the variable with the entries of one kind; NULL: it has none. */
+static char *
+only(const char *list, bool stack)
+{
+	char *text = calloc(1, sizeof(PRELOAD) + strlen(list));
+
+	if (text == NULL)
 		panic("libstack: no memory for the environment");
-	for (name = strtok_r(copy, ": ", &rest); name != NULL;
-	    name = strtok_r(NULL, ": ", &rest)) {
-		if (strstr(name, "libstack") != NULL)
-			continue;
-		strcat(kept, *kept == '\0' ? "LD_PRELOAD=" : ":");
-		strcat(kept, name);
-	}
-	free(copy);
-	if (*kept == '\0') {
-		free(kept);
-		kept = NULL;
-	}
-	return (kept);
+	strcpy(text, PRELOAD);
+	append(text, list, stack);
+	if (text[sizeof(PRELOAD) - 1] != '\0')
+		return (text);
+	free(text);
+	return (NULL);
 }
 
 void
@@ -73,8 +95,8 @@ environ_clear(void)
 	size_t kept = 0;
 
 	if (libraries != NULL) {
-		preload = strdup(libraries);
-		others = other_libraries(libraries);
+		preload = only(libraries, true);
+		others = only(libraries, false);
 	}
 	for (size_t i = 0; environ[i] != NULL; i++) {
 		if (is_variable(environ[i], "LD_PRELOAD")) {
@@ -87,41 +109,32 @@ environ_clear(void)
 	environ[kept] = NULL;
 }
 
-/* Allocated: the library after those that the program preloads. */
-static char *
-all_libraries(const char *others)
-{
-	const bool more = others != NULL && *others != '\0' &&
-	    strncmp(preload, others, strlen(others)) != 0;
-	char *text;
-
-	return (asprintf(&text, "LD_PRELOAD=%s%s%s", more ? others : "",
-	    more ? ":" : "", preload) != -1 ? text : NULL);
-}
-
+/* One block: the elements, and LD_PRELOAD.  exec() may not call malloc(). */
 char **
 environ_with(char *const env[], const char *variable, bool strict)
 {
 	const char *others = environ_find(env, "LD_PRELOAD");
-	size_t n = 0, kept = 1;
+	const size_t room = preload == NULL ? 0 : strlen(preload) + 1 +
+	    (others != NULL ? strlen(others) + 1 : 0);
+	size_t n = 0, kept = 0;
 	char **all;
 
 	while (env[n] != NULL)
 		n++;
-	all = calloc(n + 4, sizeof(*all));
-	if (all == NULL)
-		return (NULL);
-	/* the first element is the one that environ_free() frees */
-	if (preload == NULL)
-		kept = 0;
-	else if ((all[0] = all_libraries(others)) == NULL) {
-		free(all);
-		return (NULL);
+	n += 4;
+	api_enter();	/* no handler may interrupt the allocator */
+	all = kmalloc(n * sizeof(*all) + room);
+	api_leave(0);
+	if (preload != NULL) {
+		all[kept++] = strcpy((char *)&all[n], PRELOAD);
+		if (others != NULL)
+			append(all[0], others, false);
+		append(all[0], preload + sizeof(PRELOAD) - 1, true);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (!is_ours(env[i]) && (preload == NULL ||
-		    !is_variable(env[i], "LD_PRELOAD")))
-			all[kept++] = env[i];
+	for (; *env != NULL; env++)
+		if (!is_ours(*env) && (preload == NULL ||
+		    !is_variable(*env, "LD_PRELOAD")))
+			all[kept++] = *env;
 	all[kept++] = (char *)(uintptr_t)variable;
 	if (strict)
 		all[kept++] = (char *)(uintptr_t)"STACK_STRICT=1";
@@ -131,7 +144,7 @@ environ_with(char *const env[], const char *variable, bool strict)
 void
 environ_free(char **all)
 {
-	if (all != NULL && preload != NULL)
-		free(all[0]);
-	free(all);
+	api_enter();
+	kfree(all);
+	api_leave(0);
 }

@@ -14,7 +14,6 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +27,8 @@
 static char *conf;			/* [I] after boot: NAME=value */
 static bool strict;			/* [I] after boot */
 pid_t api_owner;			/* [I] after boot */
+
+static char *const no_list[] = { NULL };
 
 void
 exec_init(void)
@@ -67,36 +68,45 @@ reachable(const char *program)
 	return (refusal == NULL);
 }
 
-/* In the process with the stack: an executed program does not boot anew. */
+/* execve(2): a NULL list has no element.  Whether it has bad addresses. */
 static bool
-stays(void)
+list_bad(char *const list[])
 {
-	return (inherit_any() || server_in_use());
+	if (list == NULL)
+		return (false);
+	if (address_bad(list))
+		return (true);
+	for (; *list != NULL; list++)
+		if (address_bad(*list))
+			return (true);
+	return (false);
 }
 
 int
 exec_plan(struct exec_plan *p, const char *program, char *const env[],
     enum exec_kind kind)
 {
-	static char *const none[] = { NULL };
-	const bool anew = kind == EXEC && api_state() == API_UP && !stays();
-	int error;
+	const bool anew = kind == EXEC && api_state() == API_UP;
+	int error = 0;
 
 	*p = (struct exec_plan){ .env = env };
 	if (!api_own_process() || (anew && conf == NULL))
 		return (0);
+	if (address_bad(program) || list_bad(env))
+		return (EFAULT);
 	if (!reachable(program)) {
 		if (strict && kind == EXEC)
 			_exit(EX_UNREACHED);
 		return (strict ? EPERM : 0);
 	}
-	error = anew ? 0 : inherit_prepare(kind == MOVE, &p->inherited);
+	if (!anew) {
+		error = inherit_prepare(kind == MOVE, p->inherited);
+		p->passes = error == 0;
+	}
 	if (error != 0)
 		return (error);
-	p->copy = environ_with(env != NULL ? env : none,
+	p->copy = environ_with(env != NULL ? env : no_list,
 	    anew ? conf : p->inherited, strict);
-	if (p->copy == NULL)
-		return (ENOMEM);
 	p->env = p->copy;
 	return (0);
 }
@@ -104,20 +114,20 @@ exec_plan(struct exec_plan *p, const char *program, char *const env[],
 void
 exec_end(struct exec_plan *p)
 {
-	if (p->inherited != NULL)
+	if (p->passes)
 		inherit_undo();
-	free(p->inherited);
-	environ_free(p->copy);
+	if (p->copy != NULL)
+		environ_free(p->copy);
 }
 
 /* Whether the program must run as a child of this process. */
 static bool
 outlives(void)
 {
-	return (api_state() == API_UP && api_own_process() && stays());
+	return (api_own_process() && api_state() == API_UP &&
+	    (inherit_any() || server_in_use()));
 }
 
-/* Searches program in $PATH if it has no slash, and search. */
 static int
 execute(const char *program, char *const argv[], char *const env[],
     bool search)
@@ -125,9 +135,11 @@ execute(const char *program, char *const argv[], char *const env[],
 	struct exec_plan p;
 	int error;
 
+	if (address_bad(program) || list_bad(argv))
+		return ((int)api_return(EFAULT, 0));
 	if (outlives())
-		return ((int)api_return(outlive_spawn(program, argv, env,
-		    search), 0));
+		return ((int)api_return(outlive_spawn(program,
+		    argv != NULL ? argv : no_list, env, search), 0));
 	error = exec_plan(&p, program, env, EXEC);
 	if (error == 0) {
 		(void)(search ? real.execvpe : real.execve)(program, argv,
@@ -154,16 +166,17 @@ EXPORT int
 execveat(int fd, const char *path, char *const argv[], char *const env[],
     int flags)
 {
-	const char *format = *path != '\0' ? "/proc/self/fd/%d/%s" :
-	    "/proc/self/fd/%d";
 	char name[PATH_MAX];
 	struct exec_plan p;
 	int error;
 
+	if (address_bad(path) || list_bad(argv))
+		return ((int)api_return(EFAULT, 0));
 	if (fd == AT_FDCWD || *path == '/')
 		snprintf(name, sizeof(name), "%s", path);
 	else
-		snprintf(name, sizeof(name), format, fd, path);
+		snprintf(name, sizeof(name), "/proc/self/fd/%d%s%s", fd,
+		    *path != '\0' ? "/" : "", path);
 	if (outlives())
 		return (execute(name, argv, env, false));
 	error = exec_plan(&p, name, env, EXEC);

@@ -10,9 +10,9 @@
  * Without a root (-1) its calls fail like those of the process itself.
  *
  * While the kernel executes the program, the number of each socket is a file in
- * memory in the place of its placeholder, with the file's handle in its name.
- * So the kernel itself does what file actions say (posix_spawn(3)), and the
- * program finds its sockets by these names.
+ * memory in the place of its placeholder, which contains the file's handle.  So
+ * the kernel itself does what file actions say (posix_spawn(3)), and the program
+ * finds its sockets by these texts, without /proc too.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,8 +23,7 @@
 #include "api/remote.h"
 #include "kern/planted.h"
 
-#define	VARIABLE_LEN	96	/* max characters of the variable */
-#define	NAME_LEN	64	/* and of a file's name */
+#define	TEXT_LEN	64	/* max characters in a file */
 
 /* From inherit_prepare() to inherit_undo(); guarded by the table's lock. */
 static struct {
@@ -46,20 +45,24 @@ survives(int fd, const struct file *f)
 	return (f->f_type == FT_SOCKET && !fd_cloexec(fd));
 }
 
-/* A named file in the place of the placeholder. */
+/*
+ * A file in the place of the placeholder.  A program without the library that
+ * reads it is at its end.
+ */
 static void
 name_number(int fd, struct file *f)
 {
-	char name[NAME_LEN];
+	char text[TEXT_LEN];
+	size_t len;
 	int named;
 
 	if (passing.error != 0 || !passing.wanted(fd, f))
 		return;
-	snprintf(name, sizeof(name), "libstack.%d.%u.%ju", (int)api_owner,
-	    f->f_handle, (uintmax_t)file_inode(f));
-	named = memfd_create(name, MFD_CLOEXEC);
-	if (named == -1 || real.dup3(named, fd, fd_cloexec(fd) ? O_CLOEXEC :
-	    0) == -1)
+	len = (size_t)snprintf(text, sizeof(text), "libstack.%d.%u.%ju",
+	    (int)api_owner, f->f_handle, (uintmax_t)file_inode(f));
+	named = memfd_create("libstack", MFD_CLOEXEC);
+	if (named == -1 || real.write(named, text, len) != (ssize_t)len ||
+	    real.dup3(named, fd, fd_cloexec(fd) ? O_CLOEXEC : 0) == -1)
 		passing.error = errno;
 	if (named != -1)
 		real.close(named);
@@ -72,22 +75,11 @@ unname_number(int fd, struct file *f)
 		fd_hold_place(fd);
 }
 
-static char *
-variable(void)
-{
-	char *text = malloc(VARIABLE_LEN);
-
-	if (text != NULL)
-		snprintf(text, VARIABLE_LEN, "STACK_CLIENT=%d %d %d %u %u",
-		    passing.root, passing.wanted == any_socket, (int)api_owner,
-		    atomic_load_u32(&api_inet6_kernel),
-		    atomic_load_u32(&api_unix_sockets));
-	return (text);
-}
-
 int
-inherit_prepare(bool all, char **text)
+inherit_prepare(bool all, char text[INHERIT_LEN])
 {
+	int error;
+
 	api_enter();	/* a handler must not find the table locked */
 	if (api_state() == API_UP)
 		server_start();
@@ -96,15 +88,15 @@ inherit_prepare(bool all, char **text)
 	passing.wanted = all ? any_socket : survives;
 	passing.error = 0;
 	passing.root = newclient_root(passing.wanted);
-	*text = variable();
-	if (*text == NULL)
-		passing.error = ENOMEM;
+	snprintf(text, INHERIT_LEN, "STACK_CLIENT=%d %d %d %u %u",
+	    passing.root, all, (int)api_owner,
+	    atomic_load_u32(&api_inet6_kernel),
+	    atomic_load_u32(&api_unix_sockets));
 	fd_foreach(name_number);
-	if (passing.error != 0) {
+	error = passing.error;
+	if (error != 0) {
 		inherit_undo();
-		free(*text);
-		*text = NULL;
-		return (passing.error);
+		return (error);
 	}
 	(void)real.fcntl(passing.root, F_SETFD, 0);
 	return (0);
@@ -184,19 +176,20 @@ found_add(struct found *found, uint32_t handle)
 static void
 adopt(int fd, void *arg)
 {
-	char path[32], name[NAME_LEN + 32];
+	char text[TEXT_LEN];
 	uint32_t handle;
 	uint64_t inode;
 	struct file *f;
 	ssize_t len;
 	int owner;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	len = readlink(path, name, sizeof(name) - 1);
-	if (len <= 0 || fd >= API_MAXFD)
+	if (fd >= API_MAXFD || real.fcntl(fd, F_GET_SEALS) == -1)
+		return;		/* no file in memory */
+	len = real.pread(fd, text, sizeof(text) - 1, 0);
+	if (len <= 0)
 		return;
-	name[len] = '\0';
-	if (sscanf(name, "/memfd:libstack.%d.%" SCNu32 ".%" SCNu64, &owner,
+	text[len] = '\0';
+	if (sscanf(text, "libstack.%d.%" SCNu32 ".%" SCNu64, &owner,
 	    &handle, &inode) != 3 || owner != api_owner)
 		return;
 	f = same_file((int)fd_limit(), handle);

@@ -6,44 +6,57 @@
  */
 #include <stddef.h>
 
-#include "posix.h"
+#include "posix_child.h"
 
 #define	DATAGRAMS	200
 #define	MANY		40	/* more than poll() keeps on its stack */
 
 static _Thread_local bool counting;
 static _Thread_local unsigned counted;
+static bool forbidden;
+static void *volatile block;	/* the compiler must not omit a call */
+
+/* The library finds this program's ones only if they are exported. */
+#define	EXPORTED	__attribute__((visibility("default")))
 
 void	*__libc_malloc(size_t);
 void	*__libc_calloc(size_t, size_t);
 void	*__libc_realloc(void *, size_t);
 void	*__libc_memalign(size_t, size_t);
 
-void *
-malloc(size_t size)
+static void
+count(void)
 {
 	counted += counting;
+	if (forbidden)
+		abort();
+}
+
+EXPORTED void *
+malloc(size_t size)
+{
+	count();
 	return (__libc_malloc(size));
 }
 
-void *
+EXPORTED void *
 calloc(size_t n, size_t size)
 {
-	counted += counting;
+	count();
 	return (__libc_calloc(n, size));
 }
 
-void *
+EXPORTED void *
 realloc(void *p, size_t size)
 {
-	counted += counting;
+	count();
 	return (__libc_realloc(p, size));
 }
 
-void *
+EXPORTED void *
 aligned_alloc(size_t align, size_t size)
 {
-	counted += counting;
+	count();
 	return (__libc_memalign(align, size));
 }
 
@@ -80,14 +93,43 @@ TEST(safe_calls_do_not_allocate_by_malloc)
 	exchange();	/* the thread's own memory, and that of tables */
 	counted = 0;
 	counting = true;
-	free(malloc(1));
+	block = malloc(1);
+	free(block);
 	exchange();
 	counting = false;
 	CHECK_EQ(counted, 1);
 }
 
+static void
+become(int fd)
+{
+	char *const argv[] = { (char *)(uintptr_t)"posix_memory",
+	    (char *)(uintptr_t)"answer", NULL };
+
+	OK(dup2(fd, STDIN_FILENO));
+	forbidden = true;
+	(void)execve("/nonexistent", argv, environ);
+	(void)execve("/proc/self/exe", argv, environ);
+	_exit(1);
+}
+
+TEST(a_program_is_executed_without_malloc)
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	pid = child(become, s[1]);
+	OK(close(s[1]));
+	expect_answer(s[0], pid);
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "answer") == 0) {
+		answer_one(STDIN_FILENO);
+		return (0);
+	}
 	return (posix_main(argc, argv));
 }

@@ -180,12 +180,11 @@ use_scene(void)
 static void
 execute(void *unused)
 {
-	char *variable;
+	char variable[INHERIT_LEN];
 
 	(void)unused;
-	CHECK_EQ(inherit_prepare(false, &variable), 0);
+	CHECK_EQ(inherit_prepare(false, variable), 0);
 	inherit_undo();
-	free(variable);
 	kernel_program_ends();
 }
 
