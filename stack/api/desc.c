@@ -241,9 +241,9 @@ get_number(struct file *f, unsigned long cmd)
 }
 
 /*
- * O_NONBLOCK belongs to the file, not the placeholder.  A socket is always
- * closed on exec, because the stack does not survive it, regardless of
- * F_GETFD.
+ * O_NONBLOCK belongs to the file, not the placeholder.  The placeholder is
+ * always closed on exec; the socket is unless it is without FD_CLOEXEC
+ * (inherit.c).
  */
 static int
 socket_fcntl(int fd, struct file *f, int cmd, long arg)

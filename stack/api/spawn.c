@@ -16,6 +16,11 @@
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
     const posix_spawnattr_t *, char *const [], char *const []);
 
+/*
+ * With file actions the descriptor table stays locked until the program is
+ * executed: other threads that open or close a descriptor wait meanwhile, also
+ * if an action waits (the open of a FIFO).
+ */
 static int
 spawn(spawn_fn *fn, pid_t *pid, const char *program,
     const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,

@@ -160,6 +160,137 @@ def test_a_program_ends_by_the_signal_of_the_one_it_became(installed: Installed,
     assert done.returncode == -9
 
 
+# A process with a socket open becomes the program of its arguments.
+OUTLIVE = """
+import os, signal, socket, sys
+sock = socket.socket()
+sock.set_inheritable(True)
+exec(sys.argv[1])
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "status"),
+    [
+        ("signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "exit 3", 3),
+        ("signal.setitimer(signal.ITIMER_REAL, 0.3)", "sleep 60", -14),
+        ("", "trap 'exit 4' PROF; kill -PROF $PPID; while :; do sleep 0.1; done", 4),
+        ("", "trap 'exit 4' 40; kill -40 $PPID; while :; do sleep 0.1; done", 4),
+        ("", "trap 'exit 4' 64; kill -64 $PPID; while :; do sleep 0.1; done", 4),
+    ],
+    ids=["ignored child", "alarm", "profile", "real time", "last"],
+)
+def test_a_process_is_for_others_the_program_that_it_became(
+    installed: Installed, tmp_path: Path, before: str, command: str, status: int
+) -> None:
+    argv = [PYTHON, "-c", OUTLIVE, before, "sh", "-c", command]
+    done = bootstack(installed, tmp_path, *argv, strict=True)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+# Python's own function calls execve().
+EXECVP = """
+import ctypes
+words = [os.fsencode(word) for word in sys.argv[2:]]
+ctypes.CDLL(None).execvp(words[0], (ctypes.c_char_p * (len(words) + 1))(*words))
+"""
+
+
+def test_a_script_without_an_interpreter_is_the_shells(installed: Installed, tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text('exit "$1"\n', encoding="ascii")
+    path.chmod(0o755)
+    done = bootstack(installed, tmp_path, PYTHON, "-c", OUTLIVE, EXECVP, str(path), "6", strict=True)
+    assert (done.returncode, done.stderr) == (6, "")
+
+
+# Its malloc() must not be called by exec(), which is async-signal-safe; argv[1]: whether a socket is open.
+NO_MALLOC = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int forbidden;
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *malloc(size_t n) { if (forbidden) abort(); return __libc_malloc(n); }
+void *calloc(size_t n, size_t size) { if (forbidden) abort(); return __libc_calloc(n, size); }
+int main(int argc, char **argv)
+{
+    if (argc == 1)
+        return 5;
+    if (strcmp(argv[1], "socket") == 0)
+        socket(AF_INET, SOCK_STREAM, 0);
+    if (fork() == 0)    /* the first child starts a thread of the stack */
+        _exit(0);
+    wait(NULL);
+    forbidden = 1;
+    execvp(argv[0], (char *[]){argv[0], NULL});
+    return 1;
+}
+"""
+
+
+@pytest.mark.parametrize("sockets", ["socket", "none"])
+def test_a_program_is_executed_without_malloc(installed: Installed, tmp_path: Path, sockets: str) -> None:
+    done = bootstack(installed, tmp_path, compiled(tmp_path, NO_MALLOC), sockets, strict=True)
+    assert (done.returncode, done.stderr) == (5, "")
+
+
+LIBRARIES = """
+from pathlib import Path
+for line in Path("/proc/self/environ").read_bytes().split(bytes(1)):
+    if line.startswith(b"LD_PRELOAD="):
+        print(line.decode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [
+        (["LD_PRELOAD=libm.so.6 libdl.so.2"], "libm.so.6:libdl.so.2:"),
+        (["LD_PRELOAD=libm.so.6:libdl.so.2", "env", "LD_PRELOAD=libm.so.6"], "libm.so.6:"),
+        (["LD_PRELOAD=libm.so.6", "env", "-u", "LD_PRELOAD"], ""),
+    ],
+    ids=["two", "fewer", "none"],
+)
+def test_a_program_keeps_the_libraries_that_it_preloads_itself(
+    installed: Installed, tmp_path: Path, own: list[str], kept: str
+) -> None:
+    done = bootstack(installed, tmp_path, "env", *own, "env", "nice", PYTHON, "-c", LIBRARIES, strict=True)
+    library = installed.prefix / "lib" / "libstack.so"
+    assert (done.stdout, done.stderr) == (f"LD_PRELOAD={kept}{library}\n", "")
+
+
+# A child executes a program, after it has hidden /proc in a mount namespace of its own.
+WITHOUT_PROC = """
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+sock = socket.socket()
+sock.set_inheritable(True)
+child = os.fork()
+if child == 0:
+    assert libc.unshare(0x20000) == 0
+    assert libc.mount(b"none", b"/", None, 0x44000, None) == 0
+    assert libc.mount(b"none", b"/proc", b"tmpfs", 0, None) == 0
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], str(sock.fileno())])
+assert os.waitpid(child, 0)[1] == 0
+"""
+CONNECT = """
+import os, socket, sys
+assert not os.path.exists("/proc/self")
+with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(fileno=int(sys.argv[1])) as sock:
+    sock.connect(listener.getsockname())
+"""
+
+
+def test_a_program_finds_its_sockets_without_proc(installed: Installed, tmp_path: Path) -> None:
+    done = bootstack(installed, tmp_path, PYTHON, "-c", WITHOUT_PROC, CONNECT, strict=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(("strict", "status"), [(False, 0), (True, 2)], ids=["", "strict"])
 def test_a_socket_that_a_static_program_gets_is_reported(
     installed: Installed, tmp_path: Path, strict: bool, status: int
