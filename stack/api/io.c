@@ -20,16 +20,39 @@ io_return(int error, size_t done)
 	    api_return(error, 0));
 }
 
-/* Whether a call must fail with EFAULT; discards: it stores no data. */
-__hot static bool
-message_bad(const struct msghdr *msg, bool discards)
+/* tcp(7): MSG_TRUNC discards bytes, for which the buffer is not used. */
+static bool
+discards(struct file *f, int flags)
 {
-	if (msg->msg_iovlen > 0 && address_bad(msg->msg_iov))
-		return (true);
-	for (size_t i = 0; i < msg->msg_iovlen && !discards; i++)
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	if ((flags & (MSG_TRUNC | MSG_ERRQUEUE)) != MSG_TRUNC)
+		return (false);
+	if (f->f_so != NULL)
+		return (f->f_so->so_protocol == IPPROTO_TCP);
+	api_enter();
+	(void)remote_getopt(f, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+	api_leave(0);
+	return (protocol == IPPROTO_TCP);
+}
+
+__hot static bool
+buffer_bad(const struct msghdr *msg)
+{
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
 		if (msg->msg_iov[i].iov_len > 0 &&
 		    address_bad(msg->msg_iov[i].iov_base))
 			return (true);
+	return (false);
+}
+
+/* Whether a call must fail with EFAULT, apart from its buffer. */
+__hot static bool
+message_bad(const struct msghdr *msg)
+{
+	if (msg->msg_iovlen > 0 && address_bad(msg->msg_iov))
+		return (true);
 	return ((msg->msg_name != NULL && msg->msg_namelen > 0 &&
 	    address_bad(msg->msg_name)) ||
 	    (msg->msg_control != NULL && msg->msg_controllen > 0 &&
@@ -47,7 +70,7 @@ receive(struct file *f, struct msghdr *msg, int flags)
 	bool restart;
 
 	KASSERT(f->f_type == FT_SOCKET, ("receive: type %d", (int)f->f_type));
-	if (message_bad(msg, (flags & MSG_TRUNC) != 0)) {
+	if (message_bad(msg) || (buffer_bad(msg) && !discards(f, flags))) {
 		frele(f);
 		return (api_return(EFAULT, 0));
 	}
@@ -77,7 +100,7 @@ transmit(struct file *f, const struct msghdr *msg, int flags)
 	bool restart;
 
 	KASSERT(f->f_type == FT_SOCKET, ("transmit: type %d", (int)f->f_type));
-	if (message_bad(msg, false)) {
+	if (message_bad(msg) || buffer_bad(msg)) {
 		frele(f);
 		return (api_return(EFAULT, 0));
 	}
@@ -116,10 +139,27 @@ read(int fd, void *buf, size_t len)
 	return (receive(f, &msg, 0));
 }
 
+/* Stores how many bytes a readv() or writev() is for; an errno value. */
+static int
+vector_length(const struct iovec *iov, int count, size_t *len)
+{
+	*len = 0;
+	if (count < 0 || count > IOV_MAX)
+		return (EINVAL);
+	if (count > 0 && address_bad(iov))
+		return (EFAULT);
+	for (int i = 0; i < count; i++)
+		*len += iov[i].iov_len;
+	return (0);
+}
+
+/* Like read() of 0 bytes, it returns at once if there is no room. */
 EXPORT ssize_t
 readv(int fd, const struct iovec *iov, int count)
 {
 	struct file *f = fget_type(fd, FT_SOCKET);
+	size_t len;
+	int error;
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)(uintptr_t)iov,
 		.msg_iovlen = (size_t)count
@@ -127,9 +167,10 @@ readv(int fd, const struct iovec *iov, int count)
 
 	if (f == NULL)
 		return (real.readv(fd, iov, count));
-	if (count < 0 || count > IOV_MAX) {
+	error = vector_length(iov, count, &len);
+	if (error != 0 || len == 0) {
 		frele(f);
-		return (api_return(EINVAL, 0));
+		return (api_return(error, 0));
 	}
 	return (receive(f, &msg, 0));
 }
@@ -234,10 +275,13 @@ write(int fd, const void *buf, size_t len)
 	return (transmit(f, &msg, 0));
 }
 
+/* Without a byte it sends no datagram, as in Linux; write() sends one. */
 EXPORT ssize_t
 writev(int fd, const struct iovec *iov, int count)
 {
 	struct file *f = fget_type(fd, FT_SOCKET);
+	size_t len;
+	int error;
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)(uintptr_t)iov,
 		.msg_iovlen = (size_t)count
@@ -245,9 +289,10 @@ writev(int fd, const struct iovec *iov, int count)
 
 	if (f == NULL)
 		return (real.writev(fd, iov, count));
-	if (count <= 0 || count > IOV_MAX) {
+	error = vector_length(iov, count, &len);
+	if (error != 0 || len == 0) {
 		frele(f);
-		return (api_return(count != 0 ? EINVAL : 0, 0));
+		return (api_return(error, 0));
 	}
 	return (transmit(f, &msg, 0));
 }

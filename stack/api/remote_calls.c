@@ -289,10 +289,10 @@ iov_copy(const struct msghdr *msg, size_t offset, char *buf, size_t len,
 			continue;
 		}
 		n = have - offset < len ? have - offset : len;
-		if (to_msg)
-			memcpy(at, buf, n);
-		else
+		if (!to_msg)
 			memcpy(buf, at, n);
+		else if (!address_bad(msg->msg_iov[i].iov_base))
+			memcpy(at, buf, n);	/* else: bytes are discarded */
 		buf += n;
 		len -= n;
 		offset = 0;

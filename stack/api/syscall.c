@@ -269,8 +269,8 @@ forks(long number, const long a[NARGS])
 		return (true);
 #endif
 	if (number == SYS_clone3)
-		return ((((const struct clone_args *)PTR(0))->flags &
-		    CLONE_VM) == 0);
+		return (!address_bad(PTR(0)) && (((const struct clone_args *)
+		    PTR(0))->flags & CLONE_VM) == 0);
 	return (number == SYS_clone && (a[0] & CLONE_VM) == 0);
 }
 

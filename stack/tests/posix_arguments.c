@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Arguments that a kernel refuses, and with which error. */
 #include <limits.h>
+#include <sched.h>
+#include <sys/syscall.h>
 
 #include "posix.h"
 
@@ -91,6 +93,85 @@ TEST(an_error_of_a_datagram_is_no_data)
 	CHECK_EQ(OK(send(s[0], "x", 1, 0)), 1);
 	CHECK_EQ(ready(s[0], POLLIN, 5000), POLLERR);
 	OK(close(s[0]));
+}
+
+static void
+refuse_program(void *bad)
+{
+	char *const argv[] = { (char *)(uintptr_t)"true", NULL };
+	char *const bad_list[] = { bad, NULL };
+
+	FAILS(execve(bad, argv, environ), EFAULT);
+	FAILS(execve("/bin/true", bad, environ), EFAULT);
+	FAILS(execve("/bin/true", argv, bad), EFAULT);
+	FAILS(execve("/bin/true", bad_list, environ), EFAULT);
+	FAILS(execve("/bin/true", argv, bad_list), EFAULT);
+	FAILS(execveat(AT_FDCWD, bad, argv, environ, 0), EFAULT);
+	FAILS(execveat(STDIN_FILENO, bad, argv, environ, 0), EFAULT);
+	FAILS(syscall(SYS_clone3, bad, 64), EFAULT);
+}
+
+/* Also where the program would run as a child, because a socket is open. */
+TEST(programs_at_bad_addresses_are_refused)
+{
+	int fd;
+
+	refuse_program((void *)-1);
+	refuse_program((void *)8);
+	FAILS(syscall(SYS_execve, NULL, NULL, NULL), EFAULT);
+	FAILS(syscall(SYS_execveat, AT_FDCWD, NULL, NULL, NULL, 0), EFAULT);
+	FAILS(syscall(SYS_clone3, NULL, 64), EFAULT);
+	FAILS(syscall(SYS_clone3, NULL, 0), EINVAL);
+	fd = OK(socket(AF_INET, SOCK_STREAM, 0));
+	refuse_program((void *)-1);
+	OK(close(fd));
+}
+
+static void *volatile const no_buffer;
+
+/* tcp(7): only a TCP stream discards what MSG_TRUNC is for. */
+TEST(a_buffer_that_must_be_filled_is_needed)
+{
+	struct iovec iov = { no_buffer, 100 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int s[2], t[2];
+	char c;
+
+	udp_pair(s);
+	send_byte(s[0]);
+	CHECK_EQ(ready(s[1], POLLIN, 5000), POLLIN);
+	FAILS(recv(s[1], no_buffer, 100, MSG_PEEK | MSG_TRUNC), EFAULT);
+	CHECK_EQ(OK(recv(s[1], &c, 1, 0)), 1);
+	tcp_pair(t);
+	send_byte(t[0]);
+	CHECK_EQ(OK(recv(t[1], no_buffer, 100, MSG_PEEK | MSG_TRUNC)), 1);
+	CHECK_EQ(OK(recvmsg(t[1], &msg, MSG_TRUNC)), 1);
+	FAILS(recv(t[1], &c, 1, MSG_DONTWAIT), EAGAIN);
+	close_pair(t);
+	OK(close(s[1]));
+	OK(setsockopt(s[0], IPPROTO_IP, IP_RECVERR, &(int){ 1 }, sizeof(int)));
+	send_byte(s[0]);
+	CHECK_EQ(ready(s[0], POLLIN, 5000), POLLERR);
+	FAILS(recvmsg(s[0], &msg, MSG_ERRQUEUE | MSG_TRUNC), EFAULT);
+	OK(close(s[0]));
+}
+
+/* As in Linux, a vector of no byte reads and sends no datagram. */
+TEST(vectors_of_nothing_do_nothing)
+{
+	char c;
+	struct iovec none[2] = { { &c, 0 }, { &c, 0 } };
+	int s[2];
+
+	udp_pair(s);
+	CHECK_EQ(OK(readv(s[1], none, 0)), 0);
+	CHECK_EQ(OK(readv(s[1], none, 2)), 0);
+	CHECK_EQ(OK(writev(s[0], none, 2)), 0);
+	send_byte(s[0]);
+	CHECK_EQ(ready(s[1], POLLIN, 5000), POLLIN);
+	CHECK_EQ(OK(readv(s[1], none, 2)), 0);
+	CHECK_EQ(OK(recv(s[1], &c, 1, 0)), 1);
+	close_pair(s);
 }
 
 int
