@@ -174,7 +174,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
     ("before", "command", "status"),
     [
         ("signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "exit 3", 3),
-        ("signal.setitimer(signal.ITIMER_REAL, 0.3)", "sleep 60", -14),
+        ("signal.setitimer(signal.ITIMER_REAL, 0.3)", "exec sleep 60", -14),
         ("", "trap 'exit 4' PROF; kill -PROF $PPID; while :; do sleep 0.1; done", 4),
         ("", "trap 'exit 4' 40; kill -40 $PPID; while :; do sleep 0.1; done", 4),
         ("", "trap 'exit 4' 64; kill -64 $PPID; while :; do sleep 0.1; done", 4),
