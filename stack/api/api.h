@@ -276,6 +276,7 @@ unsigned fd_limit(void); /* upper bound of the stack's descriptors */
 void	 fd_hide(int fd);
 void	 fd_unhide(int fd);
 bool	 fd_hidden(int fd);
+bool	 fd_known(int fd);		/* the stack's, hidden or not */
 int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
 int	 fd_hidden_event(void);		/* an eventfd; -1 and errno */
 void	 fd_hidden_close(int fd);	/* -1: none */

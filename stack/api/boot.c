@@ -178,10 +178,13 @@ boot(void)
 
 	(void)real_table();	/* while there is only one thread */
 	exec_init();
+	/* Without a stack the library is inert, and so is it in children. */
+	if (client == NULL && path == NULL)
+		return;
 	environ_clear();
 	if (client != NULL)
 		boot_client(client);
-	else if (path != NULL && api_boot(loader_read, path) != 0)
+	else if (api_boot(loader_read, path) != 0)
 		_exit(EX_CONFIG);
 }
 

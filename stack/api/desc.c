@@ -3,8 +3,7 @@
  * Calls on descriptors of any kind: close, duplicate, flags, status.
  *
  * The stack's own descriptors (the device, the control socket) are hidden from
- * the program: closing or replacing one fails with EBADF, as for an unused
- * number.
+ * the program: calls on one fail with EBADF, as for an unused number.
  */
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -20,7 +19,7 @@ close(int fd)
 	struct file *f;
 	int r, error;
 
-	if (!fd_ours(fd) && !fd_hidden(fd))
+	if (!fd_known(fd))
 		return (real.close(fd));
 	if (!api_own_process())
 		return (real.close(fd));
@@ -87,7 +86,7 @@ duplicate(int fd, int low, bool cloexec)
 EXPORT int
 dup(int fd)
 {
-	if (!fd_ours(fd) || !api_own_process())
+	if (!fd_known(fd) || !api_own_process())
 		return (real.dup(fd));
 	return (duplicate(fd, 0, false));
 }
@@ -102,7 +101,7 @@ replace(int fd, int newfd, int flags)
 	if (fd_hidden(newfd) || (unsigned)newfd >= API_MAXFD)
 		return ((int)api_return(EBADF, 0));
 	f = fget(fd);
-	if (f == NULL && (fd_ours(fd) || real.fcntl(fd, F_GETFD) == -1))
+	if (f == NULL && (fd_known(fd) || real.fcntl(fd, F_GETFD) == -1))
 		return ((int)api_return(EBADF, 0));
 	api_enter();
 	if (f == NULL || file_hold(f)) {
@@ -124,8 +123,7 @@ replace(int fd, int newfd, int flags)
 static bool
 replaces_ours(int fd, int newfd)
 {
-	if (fd == newfd || (!fd_ours(fd) && !fd_ours(newfd) &&
-	    !fd_hidden(newfd)))
+	if (fd == newfd || (!fd_known(fd) && !fd_known(newfd)))
 		return (false);
 	return (api_own_process());
 }
@@ -278,7 +276,7 @@ fcntl_arg(int fd, int cmd, void *arg)
 	struct file *f;
 	int r;
 
-	if (!fd_ours(fd) || !api_own_process())
+	if (!fd_known(fd) || !api_own_process())
 		return (real.fcntl(fd, cmd, arg));
 	if ((f = fget(fd)) == NULL)
 		return ((int)api_return(EBADF, 0));

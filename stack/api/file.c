@@ -495,6 +495,12 @@ fd_hidden(int fd)
 }
 
 bool
+fd_known(int fd)
+{
+	return (fd_ours(fd) || fd_hidden(fd));
+}
+
+bool
 fd_cloexec(int fd)
 {
 	return (fd_bit(fd_cloexec_bits, fd));

@@ -12,7 +12,7 @@
 #define	SOCKET_MODE	(S_IFSOCK | 0777)
 #define	SOCKET_BLOCK	4096
 
-enum who { KERNEL, STACK, CLOSED };
+enum who { KERNEL, STACK, CLOSED };	/* CLOSED: also hidden */
 
 /*
  * The owner of a descriptor's file.  Inodes of open sockets differ; duplicates have
@@ -24,7 +24,7 @@ socket_inode(int fd, ino_t *ino)
 	struct file *f;
 	enum file_type type;
 
-	if (!fd_ours(fd) || !api_own_process())
+	if (!fd_known(fd) || !api_own_process())
 		return (KERNEL);
 	if ((f = fget(fd)) == NULL)
 		return (CLOSED);
@@ -66,7 +66,7 @@ names_descriptor(const char *path, int flags)
 EXPORT int
 fstatat(int fd, const char *restrict path, struct stat *restrict st, int flags)
 {
-	return (names_descriptor(path, flags) && fd_ours(fd) ? fstat(fd, st) :
+	return (names_descriptor(path, flags) && fd_known(fd) ? fstat(fd, st) :
 	    real.fstatat(fd, path, st, flags));
 }
 
@@ -76,7 +76,7 @@ statx(int fd, const char *restrict path, int flags, unsigned mask,
 {
 	struct stat st;
 
-	if (!names_descriptor(path, flags) || !fd_ours(fd))
+	if (!names_descriptor(path, flags) || !fd_known(fd))
 		return (real.statx(fd, path, flags, mask, stx));
 	if (fstat(fd, &st) != 0)
 		return (-1);

@@ -4,6 +4,7 @@
  * call, and what is left of them in a child.
  */
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "posix.h"
 
@@ -333,6 +334,37 @@ use_target(void *arg)
 	    i++)
 		uses[i % 5]();
 	return (NULL);
+}
+
+/* A number is open for all calls or for none: the stack's own are not open. */
+static bool
+calls_agree(int fd)
+{
+	struct stat st;
+	bool open = fcntl(fd, F_GETFD) != -1;
+	int copy = dup(fd);
+
+	if ((copy != -1) != open || (fstat(fd, &st) == 0) != open)
+		return (false);
+	if (copy != -1)
+		(void)close(copy);
+	return ((close(fd) == 0) == open);
+}
+
+TEST(a_number_is_open_for_all_calls_or_for_none)
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	if ((pid = fork()) == 0) {
+		for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+			if (!calls_agree(fd))
+				_exit(1);
+		_exit(0);
+	}
+	CHECK_EQ(child_status(pid), 0);
+	close_pair(s);
 }
 
 TEST(a_socket_is_closed_once)
