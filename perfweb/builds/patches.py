@@ -73,7 +73,7 @@ def _readable(content: bytes) -> bytes:
         raise PatchError("This holds a NUL byte, so it is no text. Send a diff as text, not compressed.")
     content = without_crlf(content)
     if has_binary(content):
-        raise PatchError("This changes a binary file. A patch of the stack changes text; leave the file out.")
+        raise PatchError("This changes a binary file. Patches change text only: leave the file out.")
     return content.lstrip(b"\n") + (b"" if content.endswith(b"\n") else b"\n")
 
 

@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--only", metavar="PREFIX", default="", help="only loads whose names begin so: tcp.rr/local")
     made.add_argument("--boots", metavar="N", type=_count, default=3, help="boots of each kernel (3)")
-    made.add_argument("--limit", metavar="SECONDS", type=float, default=120.0, help="max seconds of a boot (120)")
+    made.add_argument("--limit", metavar="SECONDS", type=_seconds, default=120.0, help="max seconds of a boot (120)")
     made.add_argument("--json", metavar="FILE", type=Path, help="also write the comparison to FILE")
     return made
 
@@ -62,6 +62,13 @@ def _count(text: str) -> int:
     number = int(text)
     if not 1 <= number <= 20:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 20")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 1 <= number <= 86400:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 1 to 86400")
     return number
 
 
@@ -81,6 +88,9 @@ def _load(prefix: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     options = parser().parse_args(argv)
+    if options.json and not options.json.absolute().parent.is_dir():
+        print(f"--json: there is no directory {options.json.absolute().parent}", file=sys.stderr)
+        return FAILED
     var = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "counted"
     try:
         patches = [(name, _content(name)) for name in options.patches]
@@ -89,14 +99,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.limit,
         )  # fmt: skip
         result = run(request, Progress(sys.stderr))
+        if options.json:
+            document = json.dumps(table.document(result.loads, options.boots), indent=1)
+            options.json.write_text(document, encoding="utf-8")
     except (CountedError, OSError) as error:
         print(f"\n{error}", file=sys.stderr)
         return FAILED
     for warning in result.warnings:
         print(f"new warning: {warning}")
     print("\n".join(table.lines(result.loads, options.boots)))
-    if options.json:
-        options.json.write_text(json.dumps(table.document(result.loads, options.boots), indent=1), encoding="utf-8")
     return MORE if any(load.verdict == Verdict.MORE for load in result.loads) else 0
 
 

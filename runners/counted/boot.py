@@ -7,6 +7,7 @@ A seed changes what the guest's random number generator returns, and when its wi
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,11 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.counted import console, counts
+from runners.counted.children import ENDS_WITH_PARENT
 from runners.counted.counts import Symbols, Window
 from runners.counted.errors import BootError, CountedError
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MIB = 256
+CONSOLE_BYTES = 16 << 20
+"""Max size of a console; a guest that prints more is ended."""
+CONSOLE_TEXT = 2 << 20
+"""Max number of bytes at either end of a console in which lines are looked for."""
 POLL_SECONDS = 2.0
 GRACE_SECONDS = 20
 """Seconds that QEMU has to end after SIGTERM, in which the plugin writes what it counted."""
@@ -67,7 +73,9 @@ def boot(machine: Machine, image: Path, symbols: Symbols, seed: int, folder: Pat
     text = _text(folder / "console")
     if (found := console.failure(text)) is not None:
         raise BootError(f"{found}\nconsole: {folder / 'console'}")
-    counted = _counted(folder / "counts", symbols)
+    if _size(folder / "console") > CONSOLE_BYTES:
+        raise BootError(f"it prints more than {CONSOLE_BYTES >> 20} MiB; its last line is “{console.last_line(text)}”")
+    counted = _counted(folder / "counts", symbols, ended=ended)
     if not ended:
         raise BootError(f"{_hang(text, counted.rest, machine.limit)}\nconsole: {folder / 'console'}")
     if _DONE not in console.lines(text):
@@ -79,7 +87,7 @@ def boot(machine: Machine, image: Path, symbols: Symbols, seed: int, folder: Pat
 
 def _command(machine: Machine, image: Path, seed: int, folder: Path) -> list[str]:
     words = {"windows": machine.windows, "seed": seed, **({"only": machine.only} if machine.only else {})}
-    argv = [QEMU, "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "1"]
+    argv = [*ENDS_WITH_PARENT, QEMU, "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "1"]
     argv += ["-m", str(MEMORY_MIB), "-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"]
     argv += ["-seed", str(seed), "-plugin", f"file={_option(machine.plugin)},out={_option(folder / 'counts')}"]
     argv += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -99,10 +107,9 @@ def _option(path: Path) -> str:
 def _run(argv: Sequence[str], folder: Path, limit: float) -> bool:
     """Runs QEMU; returns whether it ended by itself in time. Raises CountedError if QEMU fails."""
     with (folder / "qemu").open("w+", encoding="utf-8", errors="replace") as printed:
-        try:
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
-        except FileNotFoundError as error:
-            raise CountedError(f"{error.filename} is missing: run runners/install.sh kernel") from None
+        if shutil.which(QEMU) is None:
+            raise CountedError(f"{QEMU} is missing: run runners/install.sh kernel")
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
         try:
             ended = _wait(process, folder / "console", time.monotonic() + limit)
         finally:
@@ -120,7 +127,7 @@ def _wait(process: subprocess.Popen[bytes], log: Path, deadline: float) -> bool:
         try:
             process.wait(POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            if failed or time.monotonic() > deadline:
+            if failed or time.monotonic() > deadline or _size(log) > CONSOLE_BYTES:
                 return False
             failed = console.failure(_text(log)) is not None
         else:
@@ -146,15 +153,34 @@ def _hang(text: str, rest: Window, limit: float) -> str:
     return f"hang: it does not end within {limit:g} s, {when}{where}; its last line is “{last}”"
 
 
-def _counted(path: Path, symbols: Symbols) -> counts.Counted:
+def _counted(path: Path, symbols: Symbols, *, ended: bool) -> counts.Counted:
+    """Returns what the plugin counted; nothing if it was killed while it wrote. Raises CountedError."""
+    nothing = counts.Counted([], Window())
     if not path.exists():
-        return counts.Counted([], Window())
-    with path.open(encoding="ascii", errors="replace") as file:
-        return counts.read(file, symbols)
+        return nothing
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            return counts.read(file, symbols)
+    except CountedError:
+        if ended:
+            raise
+        return nothing
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "replace").replace("\r", "").replace("\0", "") if path.exists() else ""
+    """Returns the beginning and the end of a console, which has at most twice CONSOLE_TEXT bytes then."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        text = file.read(CONSOLE_TEXT)
+        if (rest := _size(path) - CONSOLE_TEXT) > 0:
+            file.seek(-min(rest, CONSOLE_TEXT), os.SEEK_END)
+            text += file.read(CONSOLE_TEXT)
+    return text.decode("utf-8", "replace").replace("\r", "").replace("\0", "")
 
 
 def _by_load(text: str, windows: Sequence[Window]) -> Boot:

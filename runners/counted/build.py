@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.counted import config, diagnostics, store
+from runners.counted.children import ENDS_WITH_PARENT
 from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BuildError, CountedError
 from runners.counted.sources import Sources
@@ -29,6 +30,9 @@ FIXED = {
     "LOCALVERSION": "",
     "LC_ALL": "C",
 }
+INHERITED = ("PATH", "HOME", "TMPDIR")
+"""Variables of the caller that a build gets, beside ccache's. Others, such as KCFLAGS or LLVM, change the kernel."""
+
 TARGET = "vmlinux"
 SYMBOLS = "System.map"
 PRINTED = "printed"
@@ -68,30 +72,42 @@ class Builder:
         self.tools = toolchain()
         self.output = sources.folder / f"build-{store.key(fragment, self.tools)}"
 
-    def kernel(self, tree: str) -> Kernel:
-        """Returns the kernel of a tree. Raises BuildError with the compiler's words, and CountedError."""
+    def kernel(self, tree: str, base: str = "") -> Kernel:
+        """Returns the kernel of a tree, which is a base, or a patched `base`. Raises BuildError and CountedError."""
         name = store.key(tree, self.fragment, self.tools, Path(__file__).read_bytes())
-        return Kernel(store.made(self.kernels / name, lambda new: self._build(tree, new)))
+        return Kernel(store.made(self.kernels / name, lambda new: self._build(tree, base or tree, new)))
 
     def new_warnings(self, base: Kernel, patched: Kernel) -> list[Diagnostic]:
         """Returns the warnings that the patched kernel has and no unpatched one of this base had.
 
         A build prints the warnings of what it compiled, which can be a few files. So those of bases are collected.
         """
+        return diagnostics.new_warnings(self._known_warnings(base.printed), patched.printed)
+
+    def _known_warnings(self, printed: str) -> set[str]:
+        """Returns the warnings of all builds of bases, with those that the last one printed."""
         file = self.output / "warnings-of-bases"
         known = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() else set()
-        known |= {one.identity for one in diagnostics.warnings(base.printed)}
+        known |= {one.identity for one in diagnostics.warnings(printed)}
         if self.output.exists():
             file.write_text("".join(f"{one}\n" for one in sorted(known)), encoding="utf-8")
-        return diagnostics.new_warnings(known, patched.printed)
+        return known
 
-    def _build(self, tree: str, new: Path) -> None:
+    def _build(self, tree: str, base: str, new: Path) -> None:
+        """Builds a tree. A patched one is checked out after its base, so that all files of the patch are compiled again
+        and print their warnings, also those that an earlier version of the patch has changed in the same way.
+        """
         with store.alone(self.sources.folder):
             self.report("checking out")
-            self.sources.check_out(tree)
+            for each in dict.fromkeys((base, tree)):
+                self.sources.check_out(each)
             self.output.mkdir(exist_ok=True)
             self._configure()
-            printed = self._make(TARGET)
+            try:
+                printed = self._make(TARGET)
+            finally:
+                if tree == base:  # an interrupted build is continued, and does not print these warnings again
+                    self._known_warnings(self._printed())
             for name in (TARGET, SYMBOLS, CONFIG):
                 shutil.copy(self.output / name, new / name)
             (new / PRINTED).write_text(printed, encoding="utf-8")
@@ -108,14 +124,20 @@ class Builder:
         """Returns what make printed as errors and warnings; reports each compiled file."""
         words = ["make", "-C", str(self.sources.work_tree), f"O={self.output}", f"-j{self.jobs}"]
         words += ["CC=ccache gcc", "HOSTCC=ccache gcc", target]
-        environment = {**os.environ, **FIXED, **(more or {})}
-        errors = self.output / "errors"
-        with errors.open("w") as file:
-            done = self._follow(words, environment, file.fileno())
-        printed = errors.read_text(encoding="utf-8", errors="replace")
+        environment = {**_inherited(), **FIXED, **(more or {})}
+        with self._errors.open("w") as file:
+            done = self._follow([*ENDS_WITH_PARENT, *words], environment, file.fileno())
+        printed = self._printed()
         if done != 0:
             raise BuildError(f"it does not build:\n{diagnostics.reason(printed)}")
         return printed
+
+    @property
+    def _errors(self) -> Path:
+        return self.output / "errors"
+
+    def _printed(self) -> str:
+        return self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
 
     def _follow(self, words: list[str], environment: Mapping[str, str], errors: int) -> int:
         count = 0
@@ -134,6 +156,10 @@ class Builder:
                 process.terminate()
                 raise
         return process.returncode
+
+
+def _inherited() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in INHERITED or name.startswith("CCACHE_")}
 
 
 def toolchain() -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from runners.counted.progress import Progress
 from runners.counted.sources import Sources
 
 SIDES = ("base", "patched")
+_NUMBERED = re.compile(rb"^Subject: \[[^]\n]{0,80}\d/\d{1,3}\]", re.MULTILINE)
+"""The subject of one mail of a series, as git-format-patch(1) writes it."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,11 @@ def run(request: Request, progress: Progress) -> Result:
     with progress.step("sources"):
         sources = Sources(request.base, request.var / "trees")
         base = patched = sources.base_tree(request.commit)
-        for name, content in request.patches:
+        for name, content in series(request.patches):
             patched = sources.patched(patched, name, content)
     fragment = config.fragment(request.fragments)
     builder = Builder(sources, request.var / "kernels", fragment, progress.detail)
-    kernels = [_build(builder, side, tree, progress) for side, tree in zip(SIDES, (base, patched), strict=True)]
+    kernels = [_build(builder, side, tree, base, progress) for side, tree in zip(SIDES, (base, patched), strict=True)]
     machine = Machine(
         plugin=programs.plugin(request.var / "programs"),
         initramfs=programs.initramfs(request.var / "programs"),
@@ -65,10 +68,19 @@ def run(request: Request, progress: Progress) -> Result:
     return Result(compared(*sides), builder.new_warnings(*kernels))
 
 
-def _build(builder: Builder, side: str, tree: str, progress: Progress) -> Kernel:
+def series(patches: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:
+    """Returns the numbered mails of one series as one file, and other files as they are, to be applied in order."""
+    contents = [content if content.endswith(b"\n") else content + b"\n" for _, content in patches]
+    mails = all(content.startswith(b"From ") for content in contents)
+    if len(patches) < 2 or not mails or not any(map(_NUMBERED.search, contents)):
+        return patches
+    return [(f"{patches[0][0]} and {len(patches) - 1} more", b"".join(contents))]
+
+
+def _build(builder: Builder, side: str, tree: str, base: str, progress: Progress) -> Kernel:
     with progress.step(f"kernel, {side}"):
         try:
-            return builder.kernel(tree)
+            return builder.kernel(tree, base)
         except BuildError as error:
             raise BuildError(f"the kernel, {side}: {error}") from None
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from runners.counted.counts import Cost, Window
@@ -66,6 +66,8 @@ class LoadComparison:
     """A load: the lowest cost of one unit on both sides, and the functions that differ.
 
     `spread` is the wider span of the whole path's instructions: a smaller difference of these is no evidence.
+    `unexplained` is the difference of the mean instructions of all windows for one unit that is attributed to no
+    function, 0 where chance explains it: the cost of code that only some windows execute, such as a flush of a batch.
     """
 
     name: str
@@ -73,6 +75,7 @@ class LoadComparison:
     patched: Cost
     spread: float
     functions: tuple[FunctionDifference, ...]
+    unexplained: float = 0.0
 
     @property
     def attributed(self) -> Cost:
@@ -102,7 +105,22 @@ def compare(name: str, units: int, base: Boots, patched: Boots) -> LoadCompariso
     differences.sort(key=lambda one: (-abs(one.cost.instructions), -abs(one.cost.locked), one.name))
     totals = [_span([[window.kernel().instructions for window in boot] for boot in side]) for side in (base, patched)]
     spread = max(span.width for span in totals) / units
-    return LoadComparison(name, _lowest(base, units), _lowest(patched, units), spread, tuple(differences))
+    found = LoadComparison(name, _lowest(base, units), _lowest(patched, units), spread, tuple(differences))
+    return replace(found, unexplained=_unexplained(base, patched, units, found.attributed.instructions))
+
+
+def _unexplained(base: Boots, patched: Boots, units: int, attributed: float) -> float:
+    """Returns the difference per unit between the means of all windows, without what is attributed; 0 if the means of
+    some boots of both sides are in the same range.
+    """
+    before, after = (
+        [statistics.fmean(window.kernel().instructions for window in boot) / units for boot in side]
+        for side in (base, patched)
+    )
+    ranges = Span(min(before), max(before)), Span(min(after), max(after))
+    rest = statistics.fmean(after) - statistics.fmean(before) - attributed
+    wide = max(one.width for one in ranges)
+    return rest if ranges[0].apart(ranges[1]) and abs(rest) > max(wide, RESOLUTION) else 0.0
 
 
 def _difference(function: str, index: int, units: int, base: Boots, patched: Boots) -> float:

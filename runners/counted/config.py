@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from runners.counted.errors import CountedError
+
 FRAGMENT = Path(__file__).with_name("kernel.config")
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$", re.MULTILINE)
@@ -20,10 +22,16 @@ def options(text: str) -> dict[str, str]:
 
 
 def fragment(more: Iterable[Path] = ()) -> str:
-    """Returns the options of the lane and of further files; the last line of an option counts. Raises OSError."""
+    """Returns the options of the lane and of further files; the last line of an option counts.
+
+    Raises OSError, and CountedError for a file that is no text.
+    """
     wanted: dict[str, str] = {}
     for path in (FRAGMENT, *more):
-        wanted |= options(path.read_text(encoding="utf-8"))
+        try:
+            wanted |= options(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise CountedError(f"{path} is not UTF-8: name a file with lines such as CONFIG_NET=y") from None
     return "".join(f"{name}={value}\n" for name, value in wanted.items())
 
 

@@ -16,6 +16,8 @@ from runners.counted.errors import CountedError
 
 _TEXT = frozenset("tTwW")
 _KERNEL = 1 << 63
+_ENDS = frozenset({"_etext", "_einittext"})
+"""Symbols at the ends of the kernel's functions: what lies behind them belongs to none."""
 OUTSIDE = "(outside of functions)"
 """The name of an address that belongs to no symbol, such as that of a module."""
 
@@ -77,6 +79,7 @@ class Symbols:
         if name is None:
             index = bisect.bisect_right(self._addresses, address) - 1
             name = self._names[index] if index >= 0 else OUTSIDE
+            name = OUTSIDE if name in _ENDS else name
             self._known[address] = name
         return name
 

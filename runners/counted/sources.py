@@ -46,8 +46,10 @@ class Sources:
             if (self.base / ".config").exists():
                 raise CountedError(f"{self.base} holds a build: run `make mrproper` there, and build with O=")
             # Debian's .gitignore ignores all sources.
-            self._git("add", "--all", "--force", ".", work_tree=self.base, index="base-index")
-            tree = self._git("write-tree", index="base-index")
+            with store.alone(self.folder):
+                (self._git_dir / "base-index.lock").unlink(missing_ok=True)  # of a killed git
+                self._git("add", "--all", "--force", ".", work_tree=self.base, index="base-index")
+                tree = self._git("write-tree", index="base-index")
         listed = self._git("ls-tree", "--name-only", tree, "Kconfig", "Makefile").split()
         if listed != ["Kconfig", "Makefile"]:
             raise CountedError(f"{self.base} is no source tree of Linux: it has no Kconfig and Makefile")
@@ -100,7 +102,7 @@ class Sources:
             environment["GIT_INDEX_FILE"] = str(directory / index)
         done = subprocess.run(
             [*git_command(*_SETTINGS), *words], capture_output=True, text=True, check=False, env=environment,
-            cwd=work_tree or directory, stdin=subprocess.DEVNULL,
+            cwd=work_tree or directory.parent, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         if done.returncode != 0:
             raise CountedError(f"git {words[0]} failed for {self.base}: {done.stderr.strip()[:300]}")

@@ -29,8 +29,11 @@ def made(folder: Path, make: Callable[[Path], None]) -> Path:
         new.mkdir(parents=True)
         try:
             make(new)
-            with contextlib.suppress(OSError):  # another process has made the same
+            try:
                 new.rename(folder)
+            except OSError:
+                if not folder.exists():  # else another process has made the same
+                    raise
         finally:
             shutil.rmtree(new, ignore_errors=True)
     return folder

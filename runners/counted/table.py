@@ -36,9 +36,14 @@ def lines(loads: Sequence[LoadComparison], boots: int) -> Iterator[str]:
             yield from _load(load)
     if equal := [load for load in by_verdict[Verdict.EQUAL] if not load.functions]:
         yield ""
-        yield "= equal: no function differs, with instructions for each unit in the base"
+        yield "= equal: no difference is attributed to a function, with instructions for each unit in the base"
         for load in equal:
             yield f"    {load.name:<34}{load.base.instructions:>14.2f}  {unit(load.name)}"
+    if unexplained := [load for load in loads if load.unexplained]:
+        yield ""
+        yield "? not attributable: instructions of some windows only, in the mean for each unit"
+        for load in unexplained:
+            yield f"    {load.name:<34}{load.unexplained:>+14.2f}  {unit(load.name)}"
     yield ""
     yield ", ".join(f"{len(found)} {verdict.value}" for verdict, found in by_verdict.items()) + " (counted)"
 
@@ -80,6 +85,7 @@ def document(loads: Sequence[LoadComparison], boots: int) -> dict[str, Any]:
                 "base": load.base._asdict(),
                 "patched": load.patched._asdict(),
                 "spread": load.spread,
+                "unexplained": load.unexplained,
                 "attributed": load.attributed._asdict(),
                 "functions": [_function(one) for one in load.functions],
             }

@@ -44,6 +44,16 @@ def test_straight_line_code_is_exact() -> None:
     assert found.verdict == Verdict.MORE
 
 
+def test_code_of_some_windows_only_is_printed_but_not_attributed() -> None:
+    """A flush in one of five windows: the lowest and the median window are as before."""
+    flushed = [[*boot[:4], window(steady=50, noisy=100, flush=500)] for boot in side(50)]
+    found = compare(side(50), flushed)
+    assert (found.functions, found.verdict, found.unexplained) == ((), Verdict.EQUAL, 100)
+    printed = "\n".join(table.lines([found], 3))
+    assert "? not attributable: instructions of some windows only" in printed
+    assert "+100.00  round trip" in printed
+
+
 def test_a_function_that_is_gone_and_one_that_is_new() -> None:
     base, patched = [[window(old=5)]] * 3, [[window(new=3)]] * 3
     found = compare(base, patched)

@@ -23,6 +23,7 @@ ffffffff81000300 T __x64_sys_read
 ffffffff81000300 T ksys_read
 ffffffff81000400 t helper.constprop.0
 ffffffff81000500 t helper
+ffffffff81000700 T _etext
 ffffffff82000000 D data
 """
 SYMBOLS = Symbols(MAP.splitlines())
@@ -47,6 +48,12 @@ def test_addresses_become_functions() -> None:
         "tcp_v4_rcv": Cost(5, 2, 3), "ksys_read": Cost(5, 0, 0), "helper": Cost(2, 0, 0),
     }  # fmt: skip
     assert window.kernel() == Cost(12, 2, 3)
+
+
+def test_code_behind_the_kernel_belongs_to_no_function() -> None:
+    for address in (0, TEXT - 1, TEXT + 0x700, 0xFFFFFFFFC0000000):
+        assert SYMBOLS.function(address) == counts.OUTSIDE
+    assert SYMBOLS.function(TEXT + 0x6FF) == "helper"
 
 
 def test_what_follows_the_last_mark_is_no_window() -> None:

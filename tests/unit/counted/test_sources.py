@@ -11,6 +11,7 @@ import pytest
 
 from runners.counted import config
 from runners.counted.build import Builder
+from runners.counted.command import series
 from runners.counted.errors import BuildError, CountedError
 from runners.counted.sources import Sources
 from tests.checkouts import Checkout
@@ -131,7 +132,7 @@ def test_a_kernel_is_built_once_for_each_tree(sources: Sources, builder: Builder
     first = builder.kernel(base)
     compiled: list[str] = []
     builder.report = compiled.append
-    patched = builder.kernel(sources.patched(base, "my.patch", changed(linux, more)))
+    patched = builder.kernel(sources.patched(base, "my.patch", changed(linux, more)), base)
     assert [text for text in compiled if "files" in text] == ["1 files, tcp.o"]
     assert first.image.read_bytes() != patched.image.read_bytes()
     compiled.clear()
@@ -142,10 +143,62 @@ def test_only_warnings_that_the_base_has_not_are_new(sources: Sources, builder: 
     base = builder.kernel(sources.base_tree())
     assert "unused" in base.printed
     linux.put("net/udp.c", "\nstatic int unused;\nstatic int another;\n")
-    patched = builder.kernel(sources.patched(sources.base_tree(), "my.patch", linux.diff()))
+    patched = builder.kernel(sources.patched(sources.base_tree(), "my.patch", linux.diff()), sources.base_tree())
     (warning,) = builder.new_warnings(base, patched)
     assert (warning.path, warning.line) == ("net/udp.c", 3)
     assert "another" in warning.text
+
+
+def test_a_second_version_of_a_patch_prints_the_warnings_of_the_first_again(
+    sources: Sources, builder: Builder, linux: Checkout
+) -> None:
+    base = builder.kernel(sources.base_tree())
+    with_warning = "static int another;\n"
+    for change in (str, more):
+        linux.put("net/udp.c", f"static int unused;\n{with_warning}")
+        linux.edit("net/tcp.c", change)
+        patched = builder.kernel(sources.patched(sources.base_tree(), "my.patch", linux.diff()), sources.base_tree())
+        assert [warning.path for warning in builder.new_warnings(base, patched)] == ["net/udp.c"]
+
+
+def test_the_callers_variables_do_not_change_a_kernel(
+    sources: Sources, builder: Builder, linux: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linux.put("Makefile", MAKEFILE.replace("-Wall", "-Wall $(KCFLAGS)"))
+    linux.commit("as in Linux")
+    monkeypatch.setenv("KCFLAGS", "-DHERE=nowhere -Werror")
+    monkeypatch.setenv("MAKEFLAGS", "n")
+    assert builder.kernel(sources.base_tree()).image.exists()
+
+
+def test_a_work_tree_of_a_clone_is_a_base(sources: Sources, linux: Checkout, tmp_path: Path) -> None:
+    linux.git("worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    assert Sources(tmp_path / "second", tmp_path / "var").base_tree() == sources.base_tree()
+
+
+def test_a_directory_is_a_base_after_a_killed_git(sources: Sources, linux: Checkout) -> None:
+    shutil.copytree(linux.tree, linux.tree.parent / "plain", symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    plain = Sources(linux.tree.parent / "plain", sources.folder.parent)
+    first = plain.base_tree()
+    (lock,) = [path.parent / "base-index.lock" for path in plain.folder.rglob("base-index")]
+    lock.touch()
+    assert plain.base_tree() == first
+
+
+def test_files_of_a_numbered_series_are_applied_as_one(sources: Sources, linux: Checkout) -> None:
+    linux.edit("net/tcp.c", more)
+    linux.commit("tcp: two")
+    linux.edit("net/tcp.c", lambda text: text.replace("a + 2", "a + 3"))
+    linux.commit("tcp: three")
+    wanted = sources.base_tree()
+    linux.git("format-patch", "-q", "-2", "--cover-letter")
+    names = sorted(linux.tree.glob("*.patch"))
+    made = series([(path.name, path.read_bytes()) for path in names])
+    assert [name for name, _ in made] == ["0000-cover-letter.patch and 2 more"]
+    first = linux.git("rev-parse", "main~2").decode().strip()
+    assert sources.patched(sources.base_tree(first), *made[0]) == wanted
+    diffs = [("a.diff", b"diff --git"), ("b.diff", b"diff --git")]
+    assert series(diffs) == diffs
 
 
 def test_a_build_that_fails_has_the_compilers_words_and_leaves_no_kernel(

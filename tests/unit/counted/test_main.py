@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line: exit status 1 means that a load costs more, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.counted.__main__ import FAILED, main
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--json", "nowhere/x.json", "x.patch"], "--json: there is no directory "),
+        (["x.patch"], "x.patch cannot be read: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_compared_is_an_error(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
+    assert main(["--base", str(tmp_path), *words]) == FAILED
+    assert message in capsys.readouterr().err
+
+
+def test_a_configuration_that_is_not_text_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
+    for name in ("Kconfig", "Makefile"):
+        (tmp_path / name).touch()
+    patch, extra = tmp_path / "x.patch", tmp_path / "latin1.config"
+    patch.write_text("--- a/Makefile\n+++ b/Makefile\n@@ -0,0 +1 @@\n+all:\n")
+    extra.write_bytes(b"# \xe4\n")
+    assert main(["--base", str(tmp_path), "--config", str(extra), str(patch)]) == FAILED
+    assert "latin1.config is not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "-1", "0", "soon"])
+def test_an_impossible_limit_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--base", "x", "--limit", limit, "x.patch"])
+    assert ended.value.code == FAILED
+    assert "--limit" in capsys.readouterr().err
