@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from perfctl import __version__, lab, submissions, tokens, tracking
+from perfctl import __version__, lab, submissions, tokens, tracking, trying
 from perfctl.answers import Comparison, LevelChange, RunDetail, RunRow, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
@@ -82,6 +82,11 @@ def parser() -> argparse.ArgumentParser:
     command("account", show_account, "show the account of the token, and its permissions")
     command("cancel", cancel_run, "cancel a run").add_argument("number", type=int)
     submissions.add_commands(command)
+    attempt = command("try", try_changes, "submit the changes of the working tree, wait, and print their verdicts")
+    submissions.add_measuring_options(
+        attempt, "commit of the server (the newest that the branch shares with its upstream)"
+    )
+    _verdict_options(attempt)
     tracking.add_commands(command)
     return top
 
@@ -268,6 +273,15 @@ def fetch(server: Server, options: argparse.Namespace) -> Status:
         checked = f"; {summary['checked']} files agree with SHA256SUMS" if "checked" in summary else ""
         print(f"{target}: {summary['bytes']} bytes{checked}")
     return Status.FINE
+
+
+def try_changes(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl try`."""
+
+    def watch(number: int) -> Status:
+        return watch_run(server, argparse.Namespace(**vars(options), number=number))
+
+    return trying.try_changes(server, options, watch)
 
 
 def watch_run(server: Server, options: argparse.Namespace) -> Status:

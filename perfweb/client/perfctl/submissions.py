@@ -22,16 +22,8 @@ def add_commands(command: Callable[..., Any]) -> None:
         "patch", nargs="?", type=Path, help="output of git format-patch --stdout or git diff; - for standard input"
     )
     submit.add_argument("--ref", help="a branch, tag or commit instead: its changes since the base")
-    submit.add_argument("--repository", help="registered repository of ref and base (the server's own)")
-    submit.add_argument("--testbed", default="demo", help="testbed (demo)")
-    submit.add_argument("--tests", help="matrix of tests (tcp-quick)")
-    submit.add_argument(
-        "--set", action="append", default=[], metavar="TUNABLE=VALUE", help="tunable of both base and patch"
-    )
     submit.add_argument("--each", action="store_true", help="measure a series patch by patch")
-    submit.add_argument("--base", help="branch, tag or commit, instead of the patch's base-commit")
-    submit.add_argument("--title", help="title (the subject of the patch)")
-    submit.add_argument("--plan", type=Path, help="a plan instead of tests and tunables")
+    add_measuring_options(submit, "branch, tag or commit, instead of the patch's base-commit")
     command("submission", show_submission, "show the progress of a submission").add_argument("number", type=int)
     approve = command("approve", approve_submission, "approve a patch, after you have read it")
     approve.add_argument("number", type=int)
@@ -45,23 +37,38 @@ def add_commands(command: Callable[..., Any]) -> None:
     rerun.add_argument("--boots", type=int, metavar="N", help="of each variant (as in the plan)")
 
 
+def add_measuring_options(command: argparse.ArgumentParser, base: str) -> None:
+    """Add the options that say what is measured, and where; `base` is the help of --base."""
+    command.add_argument("--base", help=base)
+    command.add_argument("--repository", help="registered repository of ref and base (the server's own)")
+    command.add_argument("--testbed", default="demo", help="testbed (demo)")
+    command.add_argument("--tests", help="matrix of tests (tcp-quick)")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="TUNABLE=VALUE", help="tunable of both base and patch"
+    )
+    command.add_argument("--title", help="title (the subject of the patch)")
+    command.add_argument("--plan", type=Path, help="a plan instead of tests and tunables")
+
+
 def submit_patch(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl submit`."""
     if (options.patch is None) == (options.ref is None):
         raise UsageError("give a file with a patch, or --ref: one of the two")
-    tunables = dict(setting.partition("=")[::2] for setting in options.set)
+    made = submit(server, _patch(options.patch), options, base=options.base, ref=options.ref, each=options.each)
+    return print_submission(server, made, options)
+
+
+def submit(server: Server, patch: str, options: argparse.Namespace, **more: object) -> SubmissionDetail:
+    """Submit a patch with the measuring options of a command line; empty ones are left out."""
     wanted = {
         "tests": options.tests,
-        "tunables": tunables,
-        "each": options.each,
-        "base": options.base,
+        "tunables": dict(setting.partition("=")[::2] for setting in options.set),
         "title": options.title,
-        "ref": options.ref,
         "repository": options.repository,
         "plan": options.plan.read_text(encoding="utf-8") if options.plan else None,
+        **more,
     }
-    given = {name: value for name, value in wanted.items() if value}
-    return _print_submission(server, server.submit(_patch(options.patch), options.testbed, **given), options)
+    return server.submit(patch, options.testbed, **{name: value for name, value in wanted.items() if value})
 
 
 def _patch(file: Path | None) -> str:
@@ -75,30 +82,31 @@ def _patch(file: Path | None) -> str:
 
 def show_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl submission`."""
-    return _print_submission(server, server.submission(options.number), options)
+    return print_submission(server, server.submission(options.number), options)
 
 
 def approve_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl approve`."""
-    return _print_submission(server, server.approve(options.number), options)
+    return print_submission(server, server.approve(options.number), options)
 
 
 def refuse_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl refuse`."""
-    return _print_submission(server, server.refuse(options.number, options.reason), options)
+    return print_submission(server, server.refuse(options.number, options.reason), options)
 
 
 def withdraw_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl withdraw`."""
-    return _print_submission(server, server.withdraw(options.number), options)
+    return print_submission(server, server.withdraw(options.number), options)
 
 
 def rerun_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl rerun`."""
-    return _print_submission(server, server.rerun(options.number, options.boots), options)
+    return print_submission(server, server.rerun(options.number, options.boots), options)
 
 
-def _print_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
+def print_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
+    """Print the state of a submission, its runs with their verdicts, and the address of its page."""
     if options.json:
         print_json(submission)
         return Status.FINE
