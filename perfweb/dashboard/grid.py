@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.core.cache import cache
 
 from perfweb.figures.timelines import comparable
 from perfweb.lab.models import Testbed
 from perfweb.runs.models import Run, RunState, Summary
 from perfweb.stats.comparison import Verdict
 from perfweb.verdicts import names
+from perfweb.verdicts.doubts import doubted_runs
 from perfweb.verdicts.numbers import scale_for
-from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict, verdicts
+from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
+from perfweb.verdicts.tags import database_state
 
 TESTBEDS = 12
 """Testbeds in the grid: those with the newest runs."""
@@ -26,7 +28,11 @@ RUNS = 6
 POINTS = 50
 """Newest runs in a sparkline."""
 
-_WORST_FIRST = {verdict: place for place, verdict in enumerate(Verdict)}
+KEPT_SECONDS = 600
+"""Time for which a process keeps a grid; the database's state at its start is part of the key."""
+
+_MOST_NOTABLE = {verdict: place for place, verdict in enumerate(Verdict)}
+"""Failed, slower and faster come before what is not decided or has not changed."""
 
 
 class _Line(NamedTuple):
@@ -38,17 +44,19 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """The worst verdict of a topic in the newest run that measured it, and the history of that test on that variant.
+    """The most notable verdict of a topic in the newest run that measured it, and the history of that test.
 
     Without a verdict, the run has a single variant: the first test of the topic represents it, and `baseline` is empty.
-    `series` is the line of the timeline; `values` are the means of its newest runs, the oldest first.
+    The history is that of `shown`: the variant of the verdict, or the baseline where the variant has no result.
+    `series` is its line of the timeline; `values` are the means of its newest runs, the oldest first.
     """
 
-    run: Run
+    run: int
     test: str
     variant: str
     baseline: str
     verdict: TestVerdict | None
+    shown: str
     series: str
     value: str
     values: list[float]
@@ -64,18 +72,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """The topics that were measured, in the order of the catalogue, and a row for each testbed."""
+    """The topics that were measured, in the order of the catalogue, a row for each testbed, the newest run first, and
+    the number of testbeds with results that have no row.
+    """
 
     topics: list[str]
     rows: list[Row]
+    left_out: int
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What a cell is about, before its history is read: a variant with its baseline's name and verdict, if it has one.
-
-    `summary` is the baseline's where the variant has no result.
-    """
+    """What a cell is about, before its history is read. `summary` is the baseline's where the variant has no result."""
 
     run: Run
     summary: Summary
@@ -84,62 +92,95 @@ class _Choice:
     verdict: TestVerdict | None
 
 
+def current_grid() -> Grid:
+    """Return the grid, which is read again only after the database has changed."""
+    state = database_state()
+    if state is None:
+        return read_grid()
+    found: Grid = cache.get_or_set(f"grid-{state}", read_grid, KEPT_SECONDS)
+    return found
+
+
 def read_grid() -> Grid:
-    """Read the grid: five queries."""
-    newest = _newest_runs()
-    kept: dict[int, dict[tuple[int, str], Summary]] = {run.pk: {} for run in newest}
-    for summary in Summary.objects.filter(run__in=newest):
-        kept[summary.run_id][summary.variant_id, summary.test] = summary
+    """Read the grid: ten queries, and two more for each run with a sentinel."""
+    testbeds = _testbeds_by_newest_run()
     chosen: dict[tuple[int, str], _Choice] = {}
-    for run, pairs in verdicts(newest):
-        for choice in _choices(run, kept[run.pk], pairs):
-            chosen.setdefault((run.testbed_id, names.topic(choice.summary.test)), choice)
+    topics_of = _newest_by_topic(testbeds[:TESTBEDS])
+    for run, kept, pairs in _judged({run for run, _ in topics_of}):
+        for choice in _choices(run, kept, pairs):
+            topic = names.topic(choice.summary.test)
+            if (run.pk, topic) in topics_of:
+                chosen.setdefault((run.testbed_id, topic), choice)
     lines = _histories({_Line(choice.summary.test, choice.summary.series) for choice in chosen.values()})
     cells = {key: _cell(choice, lines) for key, choice in chosen.items()}
     measured = {topic for _, topic in chosen}
     topics = [topic for topic in names.by_topic() if topic in measured]
     topics += sorted(measured.difference(topics))
-    testbeds = {run.testbed_id: run.testbed for run in newest}
-    return Grid(
-        topics,
-        [Row(testbed, [(topic, cells.get((key, topic))) for topic in topics]) for key, testbed in testbeds.items()],
-    )
+    shown = {key for key, _ in chosen}
+    found = Testbed.objects.in_bulk(shown)
+    rows = [Row(found[key], [(topic, cells.get((key, topic))) for topic in topics]) for key in testbeds if key in shown]
+    return Grid(topics, rows, max(len(testbeds) - TESTBEDS, 0))
 
 
-def _newest_runs() -> list[Run]:
-    """Return the newest finished runs of each testbed, the newest first: two queries. Runs that measured two commits in
-    turn for an alert are about that pair, and left out.
+def _testbeds_by_newest_run() -> list[int]:
+    """Return the testbeds with finished runs, the newest run first: one query that reads an index."""
+    newest = {
+        key: Run.objects.filter(testbed=key, state=RunState.DONE).order_by("-pk").values_list("testbed", "pk")[:1]
+        for key in Testbed.objects.values_list("pk", flat=True)
+    }
+    queries = list(newest.values())
+    found = queries[0].union(*queries[1:], all=True) if queries else []
+    return [testbed for testbed, _ in sorted(found, key=lambda one: -one[1])]
+
+
+def _newest_by_topic(testbeds: Sequence[int]) -> set[tuple[int, str]]:
+    """Return the newest run of each topic on each testbed, among the newest runs: two queries.
+
+    Runs that measured two commits in turn for an alert are about that pair, and left out.
     """
     done = Run.objects.filter(state=RunState.DONE, check_of=None).order_by("-pk")
-    testbeds = Testbed.objects.values_list("pk", flat=True)
-    newest: list[QuerySet[Run, int]] = [
-        done.filter(testbed=key).values_list("pk", flat=True)[:RUNS] for key in testbeds
-    ]
-    if not newest:
-        return []
-    keys = sorted(newest[0].union(*newest[1:], all=True), reverse=True)
-    runs = Run.objects.select_related("testbed", "plan").prefetch_related("variants").in_bulk(keys)
-    shown = list(dict.fromkeys(runs[key].testbed_id for key in keys))[:TESTBEDS]
-    return [runs[key] for key in keys if runs[key].testbed_id in shown]
+    queries = [done.filter(testbed=key).values_list("pk", "testbed")[:RUNS] for key in testbeds]
+    testbed_of = dict(queries[0].union(*queries[1:], all=True)) if queries else {}
+    tests = Summary.objects.filter(run__in=testbed_of).order_by().values_list("run_id", "test").distinct()
+    newest: dict[tuple[int, str], int] = {}
+    for run, test in tests:
+        place = testbed_of[run], names.topic(test)
+        newest[place] = max(run, newest.get(place, run))
+    return {(run, topic) for (_, topic), run in newest.items()}
+
+
+def _judged(keys: Iterable[int]) -> Iterable[tuple[Run, dict[tuple[int, str], Summary], list[PairVerdicts]]]:
+    """Return runs, the newest first, with their summaries by variant and test, and their verdicts with all doubts."""
+    runs = Run.objects.filter(pk__in=keys).select_related("testbed", "plan").prefetch_related("variants")
+    newest = list(runs.order_by("-pk"))
+    kept: dict[int, dict[tuple[int, str], Summary]] = {run.pk: {} for run in newest}
+    needed = Summary.objects.filter(run__in=newest).only("run_id", "variant_id", "test", "series", "unit", "mean")
+    for summary in needed:
+        kept[summary.run_id][summary.variant_id, summary.test] = summary
+    return [(run, kept[run.pk], pairs) for run, pairs in doubted_runs(newest)]
 
 
 def _choices(run: Run, kept: dict[tuple[int, str], Summary], pairs: Sequence[PairVerdicts]) -> Iterable[_Choice]:
-    """Return the results of a run that may stand for their topics, the best choice first: the worst verdict, and of
-    equal ones the largest change.
+    """Return the results of a run that may represent their topics, the best choice first: the most notable verdict, and
+    of equal ones the largest change.
     """
     judged = [(pair, verdict) for pair in pairs for verdict in pair.tests]
-    for pair, verdict in sorted(judged, key=lambda one: (_WORST_FIRST[one[1].verdict], -_size(one[1]))):
+    for pair, verdict in sorted(judged, key=lambda one: (_MOST_NOTABLE[one[1].verdict], -_size(one[1]))):
         test = verdict.test
         if summary := kept.get((pair.b.pk, test)) or kept.get((pair.a.pk, test)):
             yield _Choice(run, summary, pair.b.name, pair.a.name, verdict)
     if not judged:
         alone = {summary.test: summary for summary in kept.values()}
         for test in names.in_order(alone):
-            yield _Choice(run, alone[test], alone[test].series.rsplit("/", 1)[-1], "", None)
+            yield _Choice(run, alone[test], _variant(alone[test]), "", None)
 
 
 def _size(verdict: TestVerdict) -> float:
     return abs(verdict.change.percent) if verdict.change else 0.0
+
+
+def _variant(summary: Summary) -> str:
+    return summary.series.rsplit("/", 1)[-1]
 
 
 def _histories(lines: Iterable[_Line]) -> dict[_Line, list[float]]:
@@ -161,11 +202,12 @@ def _cell(choice: _Choice, lines: dict[_Line, list[float]]) -> Cell:
     summary = choice.summary
     scale = scale_for(summary.unit, summary.mean)
     return Cell(
-        choice.run,
+        choice.run.pk,
         summary.test,
         choice.variant,
         choice.baseline,
         choice.verdict,
+        _variant(summary),
         summary.series,
         f"{scale.text(summary.mean)} {scale.unit}",
         lines[_Line(summary.test, summary.series)],

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from django.db.models import Count, Q
+
 from perfweb.runs.models import Run, RunState
 from perfweb.tracking import states
 from perfweb.tracking.models import Alert, TrackedBranch, TrackedCommit
 
 BRANCHES = 12
-"""Branches that are shown, in the order of their names; the page of all branches has the others."""
+"""Branches that are shown, those with open alerts first; the page of all branches has the others."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class Head:
 
 def read_heads() -> list[Head]:
     """Read the branches that are not paused: four queries."""
-    branches = list(TrackedBranch.objects.filter(active=True).select_related("testbed", "mirror")[:BRANCHES])
+    waiting = Count("alerts", filter=Q(alerts__state__in=states.OPEN))
+    active = TrackedBranch.objects.filter(active=True).annotate(waiting=waiting).order_by("-waiting", "name")
+    branches = list(active.select_related("testbed")[:BRANCHES])
     measured = TrackedCommit.objects.filter(branch__in=branches, position__isnull=False, runs__state=RunState.DONE)
     newest = measured.order_by("branch_id", "-position", "-runs__pk").distinct("branch_id")
     commits = {commit.branch_id: commit for commit in newest}

@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from perfweb.dashboard.grid import POINTS, read_grid
+from perfweb.dashboard.grid import POINTS, current_grid
 from perfweb.dashboard.heads import read_heads
 from perfweb.runs import progress, queue, states
 from perfweb.runs.models import FINAL_STATES, Import, Run, RunState
+from perfweb.tracking.models import TrackedBranch
 from perfweb.verdicts.run_verdicts import verdicts
 
 LATEST = 5
@@ -33,7 +34,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "waiting": len(waiting),
         "latest": verdicts(list(over[:LATEST])),
         "heads": read_heads(),
-        "grid": read_grid(),
+        "branches": TrackedBranch.objects.filter(active=True).count(),
+        "grid": current_grid(),
         "points": POINTS,
     }
     return render(request, "dashboard/home.html", context)

@@ -158,8 +158,8 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
         failed = f" {found.verdict}" if found.verdict is Verdict.FAILED else ""
         shown = f"{mark(found)}{failed}{change}{f' ({reason})' if reason else ''}"
         parts.append(f"<br>{shown}{cautions(found)}")
-    verdict = f" verdict {css_class(found)}" if found else ""
-    return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
+    verdict = f' class="verdict {css_class(found)}"' if found else ""
+    return mark_safe(f"<td{verdict}>{' '.join(parts)}</td>")  # noqa: S308 (made of numbers)
 
 
 @register.filter

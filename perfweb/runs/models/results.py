@@ -195,6 +195,7 @@ class Summary(models.Model):
         indexes = [
             models.Index(fields=["test", "at"], name="summary_by_test_and_time"),
             models.Index(fields=["test", "run"], name="summary_by_test_and_run"),
+            models.Index(fields=["series", "test", "run"], name="summary_by_line_and_run"),
         ]
         constraints = [models.UniqueConstraint(fields=["variant", "test"], name="summary_once_per_variant_and_test")]
 
