@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from django.core.cache import cache
 
@@ -97,12 +97,11 @@ def current_grid() -> Grid:
     state = database_state()
     if state is None:
         return read_grid()
-    found: Grid = cache.get_or_set(f"grid-{state}", read_grid, KEPT_SECONDS)
-    return found
+    return cast("Grid", cache.get_or_set(f"grid-{state}", read_grid, KEPT_SECONDS))
 
 
 def read_grid() -> Grid:
-    """Read the grid: ten queries, and two more for each run with a sentinel."""
+    """Read the grid: eleven queries, and two more for each run with a sentinel."""
     testbeds = _testbeds_by_newest_run()
     chosen: dict[tuple[int, str], _Choice] = {}
     topics_of = _newest_by_topic(testbeds[:TESTBEDS])

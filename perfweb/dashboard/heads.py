@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
@@ -52,7 +53,7 @@ def _keys(run: Run) -> list[int]:
     return [commit.pk for commit in run.tracked_commits.all()]
 
 
-def _directions(branches: list[TrackedBranch]) -> Counter[tuple[int, bool]]:
+def _directions(branches: Sequence[TrackedBranch]) -> Counter[tuple[int, bool]]:
     """Count the open alerts of each branch by whether their largest movement is an improvement."""
     alerts = Alert.objects.filter(branch__in=branches, state__in=states.OPEN).prefetch_related("movements")
     counts: Counter[tuple[int, bool]] = Counter()

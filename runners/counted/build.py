@@ -94,8 +94,8 @@ class Builder:
         return known
 
     def _build(self, tree: str, base: str, new: Path) -> None:
-        """Builds a tree. A patched one is checked out after its base, so that all files of the patch are compiled again
-        and print their warnings, also those that an earlier version of the patch has changed in the same way.
+        """Builds a tree, a patched one after a check-out of its base. So all files of the patch are compiled again, and
+        print their warnings, even if an earlier version of the patch has changed them in the same way.
         """
         with store.alone(self.sources.folder):
             self.report("checking out")

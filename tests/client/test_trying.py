@@ -80,9 +80,9 @@ def test_edits_are_submitted_and_their_verdicts_are_the_exit_status(
     assert "git does not know stack/net/new.c: not in the patch" in printed.err
     submission = Submission.objects.get()
     # The commit that the server does not have is part of the patch, and its parent is the base.
-    assert "five;" in submission.patch
-    assert "thirty;" in submission.patch
-    assert "fresh" not in submission.patch
+    assert b"five;" in submission.patch
+    assert b"thirty;" in submission.patch
+    assert b"fresh" not in submission.patch
     assert submission.base == clone.git("rev-parse", "origin/main").decode().strip()
 
 

@@ -16,7 +16,7 @@ from perfctl.tables import plain
 from perfctl.usage import Status, UsageError
 
 PAUSE_SECONDS = 3.0
-"""Time between two looks at a submission that waits for its run."""
+"""Pause between two requests about a submission that waits for its run."""
 
 _OVER = frozenset({"conflict", "refused", "cancelled"})
 """States of a submission after which no run follows."""

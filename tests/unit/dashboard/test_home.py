@@ -133,7 +133,7 @@ def test_queries_do_not_depend_on_how_much_there_is(
     client: Client, commits: int, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     create_history(commits)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         page(client, "/")
 
 
