@@ -214,7 +214,7 @@ class OpenId(Provider):
         )
 
     def _claims(self) -> dict[str, Any]:
-        # Authlib checks these two only with expected values, and the others always.
+        # Authlib checks issuer and audience only if their expected values are given; all other claims always.
         return {
             "iss": {"essential": True, "value": self.issuer},
             "aud": {"essential": True, "value": self.client_id},

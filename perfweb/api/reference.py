@@ -38,7 +38,7 @@ class Call:
 
     @property
     def anchor(self) -> str:
-        """The fragment of its place on the page."""
+        """The fragment of the operation's address on the page of the reference."""
         return slugify(self.address if self.method == "GET" else f"{self.method} {self.address}")
 
 

@@ -58,7 +58,7 @@ def host_changes(spec: PlanSpec) -> list[HostChange]:
 
 
 def _split(knob: str) -> tuple[str, str]:
-    """Split a knob into its host and its name there."""
+    """Split a knob into the host and the name of the knob on that host."""
     host, _, rest = knob.partition(".")
     return (host, rest) if host in HOSTS else ("dut", knob)
 

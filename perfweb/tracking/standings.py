@@ -49,7 +49,7 @@ class Standing:
 
     @property
     def words(self) -> str:
-        """The verdict; "not judged" has its reason, "not enough data" is where changes cancel each other out."""
+        """The verdict, and the reason of "not judged". "Not enough data" means that changes cancel each other out."""
         if self.change is None:
             return f"{self.verdict}: {', '.join(self.others)}"
         return str(self.verdict)

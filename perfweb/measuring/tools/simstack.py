@@ -32,7 +32,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
     """Return the rest of a command: the tunables of the stack, and the seed of the simulation's random choices.
 
-    One tunable belongs not to the stack: the simulated machine.
+    The tunable of the simulated machine is not one of the stack, so it becomes an option of its own.
     """
     machine = [word for name, value in tunables.items() if name == MACHINE for word in ("--machine", value)]
     settings = [word for name, value in tunables.items() if name != MACHINE for word in ("--set", f"{name}={value}")]
