@@ -21,7 +21,11 @@ PAUSE_SECONDS = 3.0
 _OVER = frozenset({"conflict", "refused", "cancelled"})
 """States of a submission after which no run follows."""
 
-_DIFF = ("diff", "--binary", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/")
+_DIFF = (
+    "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
+    "--dst-prefix=b/",
+)  # fmt: skip
+"""A patch for git-apply(1), whatever the configuration of the user is."""
 
 
 def try_changes(server: Server, options: argparse.Namespace, watch: Callable[[int], Status]) -> Status:
