@@ -64,7 +64,7 @@ with socket.create_connection((sys.argv[1], 5000), timeout=10) as sock:
 
 
 def _ping(topology: Topology, *options: str, to: str = STACK, count: int = 3) -> str:
-    words = ["ping", "-6", "-n", "-c", str(count), "-i", "0.01", "-W", "5", *options, to]
+    words = ["ping", "-6", "-n", "-c", str(count), "-i", "0.3", "-W", "5", *options, to]
     return topology.on("left", *words, check=False)
 
 

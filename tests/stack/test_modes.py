@@ -72,7 +72,8 @@ def test_a_transmit_thread_serves_each_driver(topology: Topology, driver: Driver
     links = {**driver.address(0), **driver.address(1)}
     modes = {f"if.{driver.interface}{index}.transmit": "deferred" for index in range(2)}
     topology.boot({**links, **modes, "net.inet.ip.forwarding": "1", "net.prefetch": "1"}, driver=driver)
-    output = topology.on("left", "ping", "-n", "-c", "50", "-i", "0.002", "-s", "1200", RIGHT)
+    # With a deadline ping sends until it has fifty replies; without, it does not wait for a late last one.
+    output = topology.on("left", "ping", "-n", "-c", "50", "-w", "60", "-i", "0.002", "-s", "1200", RIGHT)
     assert "50 received" in output
     if driver is TAP:
         assert f"swi: tx {driver.interface}1" in topology.ask("ps")
