@@ -83,4 +83,17 @@ expect_answer(int fd, pid_t pid)
 	OK(close(fd));
 }
 
+/* The same of a child that runs fn() with its end of a new connection. */
+static inline void
+expect_answer_of(void (*fn)(int))
+{
+	int s[2];
+	pid_t pid;
+
+	tcp_pair(s);
+	pid = child(fn, s[1]);
+	OK(close(s[1]));
+	expect_answer(s[0], pid);
+}
+
 #endif /* TESTS_POSIX_CHILD_H */

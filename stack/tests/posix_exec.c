@@ -32,13 +32,7 @@ become_program(int fd)
 
 TEST(a_program_that_a_child_executes_has_its_sockets)
 {
-	int s[2];
-	pid_t pid;
-
-	tcp_pair(s);
-	pid = child(become_program, s[1]);
-	OK(close(s[1]));
-	expect_answer(s[0], pid);
+	expect_answer_of(become_program);
 }
 
 static void
@@ -53,13 +47,7 @@ become_program_without(int fd)
 
 TEST(an_executed_program_has_no_socket_with_cloexec)
 {
-	int s[2];
-	pid_t pid;
-
-	tcp_pair(s);
-	pid = child(become_program_without, s[1]);
-	OK(close(s[1]));
-	expect_answer(s[0], pid);
+	expect_answer_of(become_program_without);
 }
 
 TEST(a_vforked_child_passes_a_socket_to_its_program)

@@ -10,13 +10,7 @@
 
 TEST(a_child_answers_on_the_parents_connection)
 {
-	int s[2];
-	pid_t pid;
-
-	tcp_pair(s);
-	pid = child(answer_one, s[1]);
-	OK(close(s[1]));
-	expect_answer(s[0], pid);
+	expect_answer_of(answer_one);
 }
 
 static void
