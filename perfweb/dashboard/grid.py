@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 
 from django.core.cache import cache
 
+from perfweb.figures.lateral import of_each
 from perfweb.figures.timelines import comparable
 from perfweb.lab.models import Testbed
 from perfweb.runs.models import Run, RunState, Summary
@@ -185,15 +186,16 @@ def _variant(summary: Summary) -> str:
 def _histories(lines: Iterable[_Line]) -> dict[_Line, list[float]]:
     """Return the means of the newest runs of each line, the oldest first: one query."""
     found: dict[_Line, list[float]] = {line: [] for line in lines}
-    queries = [
-        comparable(Summary.objects.filter(test=line.test, series=line.series))
-        .order_by("-run_id")
-        .values_list("run_id", "test", "series", "mean")[:POINTS]
-        for line in found
-    ]
-    if queries:
-        for _, test, series, mean in sorted(queries[0].union(*queries[1:], all=True)):
-            found[_Line(test, series)].append(mean)
+    rows = of_each(
+        found.keys(),
+        lambda test, series: (
+            comparable(Summary.objects.filter(test=test, series=series))
+            .order_by("-run_id")
+            .values_list("run_id", "test", "series", "mean")[:POINTS]
+        ),
+    )
+    for _, test, series, mean in sorted(rows):
+        found[_Line(test, series)].append(mean)
     return found
 
 

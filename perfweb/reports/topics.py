@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from perfweb.figures.lateral import of_each
 from perfweb.figures.plots import Figure, history_figure
 from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, comparable, short_names
 from perfweb.runs.catalogue import TESTS
@@ -102,12 +103,14 @@ def _newest_runs(tests: Sequence[str], before: int | None) -> dict[str, list[int
     index.
     """
     summaries = comparable(Summary.objects.filter(run__lt=before) if before else Summary.objects.all())
-    newest = [
-        summaries.filter(test=test).order_by("-run_id").values_list("test", "run_id").distinct()[: MOST_RUNS + 1]
-        for test in tests
-    ]
+    newest = of_each(
+        [(test,) for test in tests],
+        lambda test: (
+            summaries.filter(test=test).order_by("-run_id").values_list("test", "run_id").distinct()[: MOST_RUNS + 1]
+        ),
+    )
     found: dict[str, list[int]] = {}
-    for test, run in newest[0].union(*newest[1:]):
+    for test, run in newest:
         found.setdefault(test, []).append(run)
     return found
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
 from perfweb.figures.graphs import Graph, respond
+from perfweb.figures.lateral import of_each
 from perfweb.figures.levels import Shift, draw_levels, shifts
 from perfweb.figures.timelines import (
     COMMIT,
@@ -51,14 +53,16 @@ class SpotRow:
 @condition(etag_func=tag_of_database)
 def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
-    newest summary of each: one query.
+    newest run of each: two queries.
     """
-    newest = [comparable(Summary.objects.filter(test=test)).order_by("-run_id")[:1] for test in TESTS]
-    imported = (
-        Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by("test", "-run_id").distinct("test")
+    newest = of_each(
+        [(test,) for test in TESTS],
+        lambda test: (
+            comparable(Summary.objects.filter(test=test)).order_by("-run_id").values_list("test", "run_id")[:1]
+        ),
     )
-    listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
-    found = {summary.test: summary for summary in listed}
+    imported = Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by()
+    found = dict(imported.values_list("test").annotate(Max("run_id"))) | dict(newest)
     grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
     rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
     return render(request, "reports/test_list.html", {"topics": rows})

@@ -119,6 +119,7 @@ def test_runs_that_measure_a_pair_of_commits_are_no_series(client: Client) -> No
         assert len(json.loads(page(client, f"{ADDRESS}{query}&graphs=json"))["timeline"]["data"]) == 2
         assert "pair-0-1" not in page(client, f"{ADDRESS}{query}")
     assert f"run {pair.pk}" not in text_of(page(client, "/topics/tcp/"))
+    assert f"/runs/{pair.pk}/" not in page(client, "/tests/")
 
 
 @pytest.mark.django_db
@@ -178,7 +179,7 @@ def test_queries_do_not_depend_on_the_number_of_commits(
     create_history(commits, [TEST])
     with django_assert_num_queries(4):
         client.get(ADDRESS)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         client.get("/tests/")
 
 
