@@ -5,12 +5,27 @@ A host gets a module as a zip file with the sources of all that it imports. Comp
 than the work of most modules.
 """
 
+import contextlib
+import hashlib
+import importlib.metadata
 import marshal
+import os
+import shutil
 import struct
 import sys
+import time
 import zipfile
 from importlib.util import MAGIC_NUMBER
+from pathlib import Path
 from typing import Any
+
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+SOURCES = ("library", "module_utils")
+"""Folders of the playbooks that Ansible packs."""
+UNUSED_SECONDS = 30 * 24 * 3600
+"""Seconds after which a store with which no server was started is removed."""
+UNFINISHED = (".lock", "-part")
+"""Ends of the names of files that Ansible uses while it packs."""
 
 UNCHECKED_HASH = 0b01
 """Flags of a .pyc file (PEP 552): it is valid without a check of the source."""
@@ -43,3 +58,46 @@ class _Zipfile:
 def install() -> None:
     """Makes the imported Ansible pack with bytecode."""
     sys.modules["ansible.executor.module_common"].zipfile = _Zipfile  # type: ignore[attr-defined]
+
+
+class Store:
+    """What servers have packed, below `home`, for later ones: packing takes several CPU seconds.
+
+    `temporary` is Ansible's directory for local files of this server, where Ansible looks for packed modules. They are
+    hard links to those of the store, which is only a cache: without space nothing is stored.
+    """
+
+    def __init__(self, home: Path, temporary: Path) -> None:
+        self.key = key(PLAYBOOKS)
+        self.stored, self.own = home / "packed" / self.key, temporary / "ansiballz_cache"
+        with contextlib.suppress(OSError):
+            self.own.mkdir()
+            self.stored.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.utime(self.stored)
+            _link(self.stored, self.own)
+            for other in self.stored.parent.iterdir():
+                if other.stat().st_mtime < time.time() - UNUSED_SECONDS:
+                    shutil.rmtree(other, ignore_errors=True)
+
+    def keep(self) -> None:
+        """Stores what has been packed, unless a module has changed since the server was started."""
+        with contextlib.suppress(OSError):
+            if key(PLAYBOOKS) == self.key:
+                _link(self.own, self.stored)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Links the complete files of a directory in another one, which may have some of them."""
+    for path in source.iterdir():
+        if not path.name.endswith(UNFINISHED):
+            with contextlib.suppress(FileExistsError):
+                (target / path.name).hardlink_to(path)
+
+
+def key(playbooks: Path) -> str:
+    """The name of a store: a hash of the modules, of this file, and of the versions of Ansible and Python."""
+    made_of = hashlib.sha256(importlib.metadata.version("ansible-core").encode() + MAGIC_NUMBER)
+    paths = [Path(__file__), *(path for folder in SOURCES for path in sorted((playbooks / folder).rglob("*.py")))]
+    for path in paths:
+        made_of.update(f"\0{path}\0".encode() + path.read_bytes())
+    return made_of.hexdigest()[:32]

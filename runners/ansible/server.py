@@ -3,8 +3,8 @@
 
 Otherwise ansible-playbook would need more than a second of each play to import itself and to pack the modules, on the
 machine that measures, too. A controller has one server process that imports Ansible. Each play is a fork of it, and
-packed modules (`packing`) are reused. In place of ansible-playbook a client, `request_play`, starts: it sends its
-arguments, environment and standard files, forwards SIGTERM, and exits with the play's status.
+packed modules (`packing`) are reused, also by later servers. In place of ansible-playbook a client, `request_play`,
+starts: it sends its arguments, environment and standard files, forwards SIGTERM, and exits with the play's status.
 
 Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play. A worker sees changes
 of the playbooks' modules, as of its own, only after a restart.
@@ -25,6 +25,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -101,14 +102,16 @@ def serve(listener: socket.socket) -> NoReturn:
     for name in MODULES:
         importlib.import_module(f"ansible.{name}")
     sys.path.append(os.path.abspath(f"{__file__}/../../.."))
-    importlib.import_module("runners.ansible.packing").install()
+    packing, constants = importlib.import_module("runners.ansible.packing"), sys.modules["ansible.constants"]
+    packing.install()
+    store = packing.Store(Path(constants.ANSIBLE_HOME), Path(constants.DEFAULT_LOCAL_TMP))
     _load_plugins()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the waiters
     while True:
         asker, _ = listener.accept()
         if _user(asker) == os.geteuid():
-            _fork(lambda asker=asker: _wait_on(asker, listener))  # type: ignore[misc]
+            _fork(lambda asker=asker: _wait_on(asker, listener, store.keep))  # type: ignore[misc]
         asker.close()
 
 
@@ -146,8 +149,11 @@ def _fork(child: Callable[[], NoReturn]) -> int:
     return pid
 
 
-def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
-    """Runs one play: starts it, ends it when the client requests that or disconnects, and returns its status."""
+def _wait_on(asker: socket.socket, listener: socket.socket, afterwards: Callable[[], None]) -> NoReturn:
+    """Runs one play: starts it, ends it when the client requests that or disconnects, and returns its status.
+
+    `afterwards` is called when the client has the status.
+    """
     import atexit
 
     from ansible.config.manager import cleanup_tmp_file
@@ -172,6 +178,7 @@ def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
             os._exit(1)
     status = os.waitstatus_to_exitcode(os.waitpid(play, 0)[1])
     asker.send(bytes([status if status >= 0 else 128 - status]))
+    afterwards()
     os._exit(0)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.module_utils import processes
-from runners.ansible.packing import Packed
+from runners.ansible.packing import Packed, Store
 from runners.ansible.server import AnsibleServer
 
 PLAY = """
@@ -90,6 +90,42 @@ def test_what_a_play_has_packed_stays_for_the_next(ansible: AnsibleServer, home:
         packed.append({path: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*")})
     assert packed[0] == packed[1]
     assert any("command" in path.name for path in packed[0])
+
+
+def echo_with(home: Path, directory: Path) -> dict[str, int]:
+    """Play with a new server; return the inodes of what it had packed, by name."""
+    server = AnsibleServer({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(home), "LANG": "C.UTF-8"})
+    assert start(server, directory, "echo").communicate()[1] == ""
+    packed = {path.name: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*[!k]")}
+    while not set(packed) <= {path.name for path in home.glob("packed/*/*")}:
+        time.sleep(0.02)
+    server.process.terminate()
+    server.process.wait()
+    return packed
+
+
+def test_what_a_server_has_packed_stays_for_the_next(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert echo_with(home, tmp_path) == echo_with(home, tmp_path) != {}
+    assert [path.stat().st_mode & 0o777 for path in home.glob("packed/*")] == [0o700]
+
+
+def test_what_is_packed_of_a_changed_module_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, temporary, module = tmp_path / "home", tmp_path / "tmp", tmp_path / "library" / "module.py"
+    for directory in (home, temporary, module.parent):
+        directory.mkdir()
+    module.write_text("first")
+    monkeypatch.setattr("runners.ansible.packing.PLAYBOOKS", tmp_path)
+    store = Store(home, temporary)
+    (store.own / "module").write_text("packed")
+    module.write_text("second")
+    store.keep()
+    assert list(store.stored.iterdir()) == []
+    module.write_text("first")
+    for name in ("module.lock", "other-part"):
+        (store.own / name).touch()
+    store.keep()
+    assert [path.name for path in store.stored.iterdir()] == ["module"]
 
 
 def imported_from(archive: Path) -> str:
