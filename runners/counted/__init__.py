@@ -9,6 +9,7 @@
 - counts: what the plugin counted, by function.
 - comparison: the functions whose counts differ, and a verdict for each load.
 - table: the comparison in words and numbers.
+- page: the comparison as one HTML file.
 
 Every result here is *counted*: exact numbers of instructions, and no time.
 """

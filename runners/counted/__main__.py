@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.counted import table
+from runners.counted import page, table
 from runners.counted.command import Request, run
 from runners.counted.comparison import Verdict
 from runners.counted.errors import CountedError
@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--boots", metavar="N", type=_count, default=3, help="boots of each kernel (3)")
     made.add_argument("--limit", metavar="SECONDS", type=_seconds, default=120.0, help="max seconds of a boot (120)")
     made.add_argument("--json", metavar="FILE", type=Path, help="also write the comparison to FILE")
+    made.add_argument("--html", metavar="FILE", type=Path, help="also write a page to FILE, of a failure, too")
     return made
 
 
@@ -80,6 +81,12 @@ def _content(name: str) -> bytes:
         raise CountedError(f"{name} cannot be read: {error.strerror}") from None
 
 
+def _base(options: argparse.Namespace) -> str:
+    """Returns the name of the base for a page: the directory, with a commit that the user has named."""
+    name: str = options.base.absolute().name
+    return name if options.commit == "HEAD" else f"{name} {options.commit}"
+
+
 def _load(prefix: str) -> str:
     """Returns the beginning of the names of loads, which may lack the first word."""
     return prefix if not prefix or prefix.startswith(LABEL) else f"{LABEL}{prefix}"
@@ -88,10 +95,12 @@ def _load(prefix: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     options = parser().parse_args(argv)
-    if options.json and not options.json.absolute().parent.is_dir():
-        print(f"--json: there is no directory {options.json.absolute().parent}", file=sys.stderr)
-        return FAILED
+    for option, file in (("--json", options.json), ("--html", options.html)):
+        if file and not file.absolute().parent.is_dir():
+            print(f"{option}: there is no directory {file.absolute().parent}", file=sys.stderr)
+            return FAILED
     var = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "counted"
+    about = page.About([Path(name).name for name in options.patches], _base(options), options.boots)
     try:
         patches = [(name, _content(name)) for name in options.patches]
         request = Request(
@@ -102,7 +111,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.json:
             document = json.dumps(table.document(result.loads, options.boots), indent=1)
             options.json.write_text(document, encoding="utf-8")
-    except (CountedError, OSError) as error:
+        if options.html:
+            options.html.write_text(page.of_result(about, result), encoding="utf-8")
+    except CountedError as error:
+        print(f"\n{error}", file=sys.stderr)
+        if options.html:
+            options.html.write_text(page.of_failure(about, error), encoding="utf-8")
+        return FAILED
+    except OSError as error:
         print(f"\n{error}", file=sys.stderr)
         return FAILED
     for warning in result.warnings:

@@ -17,8 +17,9 @@ UNITS = {
     "udp.forward": "packet",
 }
 SHOWN_FUNCTIONS = 20
-_SIGN = {Verdict.MORE: "▲", Verdict.FEWER: "▼", Verdict.EQUAL: "="}
-_KINDS = dict(zip(Cost._fields, ("instructions", "locked instructions", "memory accesses"), strict=True))
+SIGN = {Verdict.MORE: "▲", Verdict.FEWER: "▼", Verdict.EQUAL: "="}
+KINDS = dict(zip(Cost._fields, ("instructions", "locked instructions", "memory accesses"), strict=True))
+"""The kinds of cost, with their names."""
 
 
 def unit(load: str) -> str:
@@ -50,9 +51,9 @@ def lines(loads: Sequence[LoadComparison], boots: int) -> Iterator[str]:
 
 def _load(load: LoadComparison) -> Iterator[str]:
     total = load.attributed
-    about = {kind: value for kind, value in zip(_KINDS.values(), total, strict=True) if abs(value) >= RESOLUTION}
+    about = {kind: value for kind, value in zip(KINDS.values(), total, strict=True) if abs(value) >= RESOLUTION}
     words = ", ".join(f"{value:+.2f} {kind}" for kind, value in about.items()) or "the functions cancel out"
-    yield f"{_SIGN[load.verdict]} {load.name}: {words} for each {unit(load.name)}"
+    yield f"{SIGN[load.verdict]} {load.name}: {words} for each {unit(load.name)}"
     share = 100 * (load.patched.instructions - load.base.instructions) / load.base.instructions
     whole = load.patched.instructions - load.base.instructions
     yield (
@@ -62,13 +63,14 @@ def _load(load: LoadComparison) -> Iterator[str]:
     yield f"    {'function':<34}{'instructions':>14}{'locked':>12}{'accesses':>12}"
     for one in load.functions[:SHOWN_FUNCTIONS]:
         yield f"    {one.name:<34}" + "".join(
-            f"{_number(value):>{width}}" for value, width in zip(one.cost, (14, 12, 12), strict=True)
+            f"{number(value):>{width}}" for value, width in zip(one.cost, (14, 12, 12), strict=True)
         )
     if (more := len(load.functions) - SHOWN_FUNCTIONS) > 0:
         yield f"    {more} more functions"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Returns a difference of one unit; `=` if it is not attributed."""
     return f"{value:+.4f}" if value else "="
 
 

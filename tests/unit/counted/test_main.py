@@ -14,6 +14,7 @@ from runners.counted.__main__ import FAILED, main
     ("words", "message"),
     [
         (["--json", "nowhere/x.json", "x.patch"], "--json: there is no directory "),
+        (["--html", "nowhere/x.html", "x.patch"], "--html: there is no directory "),
         (["x.patch"], "x.patch cannot be read: No such file or directory"),
     ],
 )
