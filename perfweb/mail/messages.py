@@ -27,14 +27,13 @@ from perfweb.builds.mails import (
 )
 from perfweb.builds.patches import ENVELOPE, count_lines
 from perfweb.inputlimits import MAIL_BYTES, MAIL_LINES, MAIL_REFERENCES_CHARACTERS, PATCH_BYTES, SERIES_PATCHES
-from perfweb.mail import proof
+from perfweb.mail import automatic, proof
 from perfweb.plaintext import plain
 from perfweb.submissions import commands
 
 PREFIX = "perf:"
 MOST_PARENTS = 50
 MOST_RESULTS = 20
-OWN_HEADER = "X-Perfweb"
 _OWN_ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 
 _ID = re.compile(r"<[!-;=?-~]{1,160}@[!-;=?A-~]{1,80}>", re.ASCII)
@@ -46,9 +45,8 @@ _FROM = re.compile(
 _LIST = re.compile(r"<([a-z0-9._-]{1,200})>\s*$", re.IGNORECASE)
 _PATCH = re.compile(r"\b(?:PATCH|RFC)", re.IGNORECASE)
 _RELAYED = re.compile(r"\bvia\b", re.IGNORECASE)
+_OF_LISTS = ("list-", "mailing-list", "x-mailing-list", "x-beenthere")
 MOST_REPLY_TO = 3
-_MACHINES = {"mailer-daemon", "postmaster", "noreply", "no-reply"}
-_BULK = {"bulk", "junk", "auto_reply"}
 _COMMIT_MAIL = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n", re.MULTILINE)
 
 
@@ -123,7 +121,9 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
     if len(ids) != 1:
         raise IgnoredError("it has no Message-ID")
     written_by = _sender(headers)
-    copy_to = _refuse_machines(headers, rules, written_by, envelope_sender)
+    if why := automatic.reason(headers, rules.address, written_by, envelope_sender):
+        raise IgnoredError(why)
+    copy_to = _list_of(headers, rules)
     reply_to = _reply_to(headers, rules)
     sender = _author(headers, written_by, reply_to)
     problem, mail = "", None
@@ -172,7 +172,7 @@ def _reply_to(headers: Headers, rules: Rules) -> tuple[str, ...]:
     """Return the author's addresses for replies (RFC 5322, section 3.6.2), without lists and the service's own."""
     skipped = {rules.address.lower(), *(address.lower() for address in rules.lists.values())}
     found = (address.lower() for _, address in getaddresses([str(headers.get("Reply-To", ""))[:1000]]))
-    good = (address for address in found if re.fullmatch(_ADDRESS, address) and not _is_machine(address.split("@")[0]))
+    good = (address for address in found if re.fullmatch(_ADDRESS, address) and not automatic.is_machine(address))
     return tuple(dict.fromkeys(address for address in good if address not in skipped))[:MOST_REPLY_TO]
 
 
@@ -190,33 +190,16 @@ def _sender(headers: Headers) -> str:
     return str(found.group(1) or found.group(2)).lower()
 
 
-def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sender: str | None) -> str:
-    """Ignore automatic mails (RFC 3834), so that no two machines answer each other for ever.
-
-    Returns the address of the list that the mail came from.
+def _list_of(headers: Headers, rules: Rules) -> str:
+    """Return the address of the list that the mail came from. Ignores mails of lists that are not configured
+    (RFC 2369, RFC 2919).
     """
-    if envelope_sender == "" or _one(headers, "Return-Path").strip() == "<>":
-        raise IgnoredError("it has no sender: it is a delivery report")
-    if (automatic := _one(headers, "Auto-Submitted").partition(";")[0].strip().lower()) not in {"", "no"}:
-        raise IgnoredError(f"a machine sent it: Auto-Submitted is {automatic[:40]}")
-    if OWN_HEADER in headers or sender == rules.address.lower():
-        raise IgnoredError("it is a mail of our own")
-    if _is_machine(sender.partition("@")[0]):
-        raise IgnoredError("a machine sent it, by its address")
-    precedence = _one(headers, "Precedence").strip().lower()
     named = _LIST.search(_one(headers, "List-Id"))
     copy_to = rules.lists.get(named.group(1).lower(), "") if named else ""
-    if precedence in _BULK:
-        raise IgnoredError(f"its Precedence is {precedence}")
-    if not copy_to and ("List-Id" in headers or precedence == "list"):
+    listed = any(name.lower().startswith(_OF_LISTS) for name in headers)
+    if not copy_to and (listed or "list" in automatic.values(headers, "Precedence")):
         raise IgnoredError("it came by a list that is not set up here")
     return copy_to
-
-
-def _is_machine(name: str) -> bool:
-    """Return whether the local part of an address, in lower case, is one that programs use."""
-    listed = name.startswith("owner-") or name.endswith(("-request", "-bounces")) or "-bounces+" in name
-    return listed or name in _MACHINES
 
 
 def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:

@@ -47,7 +47,7 @@ def _passed(statement: Sequence[str]) -> Iterator[str]:
 def _statements(header: str) -> Iterator[list[str]]:
     """Split at semicolons into words, with a quoted string as one word. A malformed header has none."""
     words, statements = list[str](), list[list[str]]()
-    for found in _TOKEN.findall(_without_comments(header)):
+    for found in _TOKEN.findall(without_comments(header)):
         if found == ";":
             statements.append(words)
             words = []
@@ -56,7 +56,7 @@ def _statements(header: str) -> Iterator[list[str]]:
     yield from filter(None, [*statements, words])
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     """Return a header without its comments in parentheses, which nest; empty if one is not closed."""
     kept, depth, place = list[str](), 0, 0
     while place < len(text):

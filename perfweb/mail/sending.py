@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from perfweb.mail.messages import OWN_HEADER, Message
+from perfweb.mail.automatic import OWN_HEADER, OWN_ID
+from perfweb.mail.messages import Message
 from perfweb.mail.models import Posting, Series
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LaterError, NeverError, post
@@ -68,12 +69,13 @@ def _post(
 def send(letter: Letter) -> str:
     """Sends a letter of the outbox; returns its Message-ID.  Raises LaterError and NeverError."""
     content = letter.content
-    own = f"<perfweb.{letter.key}.{letter.since.timestamp():.0f}@{settings.MAIL_ADDRESS.rpartition('@')[2]}>"
+    own = f"<{OWN_ID}{letter.key}.{letter.since.timestamp():.0f}@{settings.MAIL_ADDRESS.rpartition('@')[2]}>"
     headers = {
         "Message-ID": own,
         "In-Reply-To": content["in_reply_to"],
         "References": content["references"],
-        "Auto-Submitted": "auto-generated",
+        "Auto-Submitted": "auto-replied" if content["in_reply_to"] else "auto-generated",
+        "X-Auto-Response-Suppress": "OOF, AutoReply",
         OWN_HEADER: content["occasion"],
     }
     mail = EmailMessage(

@@ -82,7 +82,7 @@ def test_answer_is_sent_when_the_server_is_there_again(smtp: Settings, mails: li
     reply = server.mails[0]
     assert (reply["To"], reply["From"], reply["Cc"]) == (SENDER, OWN, None)
     assert reply["In-Reply-To"] == Posting.objects.get(number=0).message_id
-    assert (reply["Auto-Submitted"], reply["X-Perfweb"]) == ("auto-generated", "received")
+    assert (reply["Auto-Submitted"], reply["X-Perfweb"]) == ("auto-replied", "received")
     assert reply.get_content_type() == "text/plain"
     assert reply["Message-ID"] == Letter.objects.get().reference
 
@@ -112,7 +112,8 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
         with smtplib.LMTP("127.0.0.1", port) as client:
             for mail in mails:
                 client.sendmail(SENDER, [OWN], mail)
-            client.sendmail("", [OWN], mails[0])  # a bounce: accepted and ignored
+            for path in ("", "<>"):  # a bounce: accepted and ignored
+                client.sendmail(path, [OWN], mails[0].replace(b"Message-ID: <", b"Message-ID: <bounce."))
             client.sendmail(SENDER, [OWN], b"nonsense")
     finally:
         server.stop()

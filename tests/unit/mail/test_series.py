@@ -54,7 +54,7 @@ def test_series_of_an_untrusted_user_waits_and_its_sender_gets_a_receipt(mails: 
         "Re: [PATCH 0/2] net: names",
     )
     assert letter.extra_headers["In-Reply-To"] == letter.extra_headers["References"] == cover.message_id
-    assert letter.extra_headers["Auto-Submitted"] == "auto-generated"
+    assert letter.extra_headers["Auto-Submitted"] == "auto-replied"
     assert "waits until a maintainer has approved it" in str(letter.body)
     assert "The sender is not verified" in str(letter.body)
     assert max(map(len, str(letter.body).splitlines())) <= 72
