@@ -14,20 +14,10 @@ from perfweb.tracking.alerts.explaining import explain
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState
 from tests.factories import create_artefact
-from tests.laboratory import Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 
 COST = "simulated.tcp.1.instructions/host-host/ipv4"
-
-
-@pytest.fixture
-def alert(laboratory: Laboratory) -> Alert:
-    """An alert that was bisected to the ninth of thirteen commits."""
-    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(13)]
-    branch = tracked(shas[0])
-    laboratory.rest()
-    return branch.alerts.get()
 
 
 def blamed_run(alert: Alert) -> Run:

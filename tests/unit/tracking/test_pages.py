@@ -15,24 +15,10 @@ from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import Role, User
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 from perfweb.tracking.services import PROBLEMS, BranchRequest, TrackingError, track
-from tests.laboratory import PLAN, Laboratory, tracked
+from tests.laboratory import PLAN, Laboratory
 
 pytestmark = pytest.mark.django_db
 CountQueries = Callable[[int], AbstractContextManager[object]]
-
-
-@pytest.fixture
-def branch(laboratory: Laboratory) -> TrackedBranch:
-    """A branch whose ninth commit made everything slower."""
-    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(13)]
-    made = tracked(shas[0])
-    laboratory.rest()
-    return made
-
-
-@pytest.fixture
-def alert(branch: TrackedBranch) -> Alert:
-    return branch.alerts.get()
 
 
 @pytest.fixture
@@ -58,7 +44,7 @@ def test_the_list_has_the_track_record_of_alerts(client: Client, alert: Alert) -
 
 
 def test_a_branch_shows_its_series_commits_and_machine_time(
-    client: Client, branch: TrackedBranch, django_assert_max_num_queries: CountQueries
+    client: Client, slowed_branch: TrackedBranch, django_assert_max_num_queries: CountQueries
 ) -> None:
     with django_assert_max_num_queries(20):
         page = words(client, "/tracking/head/")
@@ -70,11 +56,11 @@ def test_a_branch_shows_its_series_commits_and_machine_time(
 
 
 def test_pages_cost_the_same_with_more_commits(
-    client: Client, laboratory: Laboratory, branch: TrackedBranch, django_assert_max_num_queries: CountQueries
+    client: Client, slowed: Laboratory, django_assert_max_num_queries: CountQueries
 ) -> None:
     for number in range(100, 110):
-        laboratory.commit(number, 0.93)
-    laboratory.rest()
+        slowed.commit(number, 0.93)
+    slowed.rest()
     with django_assert_max_num_queries(20):
         words(client, "/tracking/head/")
 
@@ -129,13 +115,13 @@ def test_an_invalid_update_changes_nothing(author: Client, alert: Alert, form: d
     assert alert.state == AlertState.CONFIRMED
 
 
-def test_a_branch_is_paused_and_goes_on(client: Client, laboratory: Laboratory, branch: TrackedBranch) -> None:
+def test_a_branch_is_paused_and_goes_on(client: Client, slowed: Laboratory) -> None:
     client.force_login(User.objects.create_user("grace", role=Role.MAINTAINER))
     client.post("/tracking/head/pause/")
-    laboratory.commit(99)
-    assert laboratory.round() == []
+    slowed.commit(99)
+    assert slowed.round() == []
     client.post("/tracking/head/pause/")
-    assert len(laboratory.round()) == 1
+    assert len(slowed.round()) == 1
 
 
 def test_what_is_not_there_is_reported(client: Client, db: None) -> None:
@@ -160,7 +146,7 @@ def test_a_plan_without_commits_is_refused(laboratory: Laboratory, plan: str, pr
     assert TrackedBranch.objects.count() == 0
 
 
-def test_another_plan_needs_another_name(laboratory: Laboratory, branch: TrackedBranch) -> None:
+def test_another_plan_needs_another_name(slowed: Laboratory) -> None:
     with pytest.raises(TrackingError, match="take another name"):
         track(on_server(), BranchRequest(name="head", plan=PLAN.replace("boots: 2", "boots: 4"), testbed="demo"))
 
