@@ -20,7 +20,7 @@ def cache(name: str = "") -> Path:
 
 
 def recorded() -> dict[str, float]:
-    """CPU seconds of the jobs that have passed on this machine, by name, each as of its last run."""
+    """Durations of the jobs that have passed on this machine, by name, each as of its last run."""
     try:
         found = json.loads((cache() / "durations.json").read_text(encoding="utf-8"))
         return {str(name): float(seconds) for name, seconds in found.items()}
@@ -29,8 +29,13 @@ def recorded() -> dict[str, float]:
 
 
 def record(outcomes: Sequence[Outcome]) -> None:
-    """Store the CPU seconds of the jobs that have passed: a failed one may have ended early."""
-    seconds = recorded() | {outcome.job.name: round(outcome.cpu_seconds, 1) for outcome in outcomes if outcome.passed}
+    """Store the durations of the jobs that have passed: a failed one may have ended early."""
+    seconds = recorded() | {outcome.job.name: round(_duration(outcome), 1) for outcome in outcomes if outcome.passed}
     new = cache() / f"durations.json.{os.getpid()}"
     new.write_text(json.dumps(seconds, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     new.replace(cache() / "durations.json")
+
+
+def _duration(outcome: Outcome) -> float:
+    """Seconds of a job that mostly waits; CPU seconds of another one, which other load hardly changes."""
+    return outcome.seconds if outcome.job.cpus == 0 else outcome.cpu_seconds

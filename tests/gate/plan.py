@@ -36,6 +36,7 @@ PAGES = ("accounts", "api", "crawl", "dashboard", "figures", "rawdata", "reports
 
 # Files of tests/integration as parallel jobs, because most of the time of each test is waiting. The rest is one job.
 INTEGRATION = {
+    "integration-builds": ("test_patches.py", "test_simulated.py", "test_stack.py", "test_tunnels.py"),
     "integration-faults": ("test_faults.py", "test_labs.py"),
     "integration-outages": (
         "test_availability.py", "test_clocks.py", "test_crashes.py", "test_dependency_states.py", "test_linux.py",
@@ -46,7 +47,7 @@ INTEGRATION = {
 HEAVY_PLUGINS = {"schemathesis": "pages", "playwright": "browser"}
 
 WEIGHTS = {
-    "integration": 350, "integration-faults": 350, "integration-outages": 350, "guests": 400,
+    "integration": 160, "integration-builds": 400, "integration-faults": 350, "integration-outages": 350, "guests": 400,
     "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
     "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
     "cpython": 60, "counted": 60,
@@ -54,7 +55,7 @@ WEIGHTS = {
     "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
     "lint-shellcheck": 5, "lint-ruff": 5, "lint-prose": 5,
 }  # fmt: skip
-"""Approximate CPU seconds of each job before the first run of the gate (tests/gate/durations.py)."""
+"""Approximate seconds of each job before the first run of the gate (tests/gate/durations.py)."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ first.
 class Job:
     """Commands that run one after the other until one fails.
 
-    `weight` is the approximate number of CPU seconds; only the order of jobs depends on it. `cleanup` runs at the end
+    `weight` is the approximate number of seconds; only the order of jobs depends on it. `cleanup` runs at the end
     in any case. `after` names jobs that must have ended before, passed or not; names of jobs that are not part of the
     run are ignored. `junit` are files in which the commands write their results.
     """
