@@ -4,11 +4,21 @@
  * fetching it.
  *
  * A line is held by one CPU that may write, or by several that may only read.
- * A load of a missing line fetches it from its last writer.  A write takes it
- * from all other CPUs; the farthest determines the cost.  A line moves between
- * two CPUs at a time, and the next CPU waits, which makes a counter shared by
- * all CPUs slow.  A plain store does not wait for its line; an atomic
- * operation does.  Caches have room for all lines.
+ * A load of a missing line fetches it from its last writer.  If that has
+ * written to it since it arrived, the line moves, because such a line is mostly
+ * written again (Stenstrom, Brorsson, Sandberg, "An adaptive cache coherence
+ * protocol optimized for migratory sharing", 1993).  Else both have a copy.  A
+ * write takes the line from all other CPUs; the farthest determines the cost.
+ *
+ * A line moves between two CPUs at a time, and the others queue for it.  An
+ * operation takes effect when its transfer begins: until then the CPU that has
+ * the line continues with it.  A line stays where it has arrived for the time
+ * of an atomic operation, because a CPU completes the operations that it has
+ * begun before it answers another CPU.  If the CPU writes within that time, the
+ * line stays until the write is complete.  A compare-and-swap shortly after its
+ * load therefore succeeds, as on real machines.
+ *
+ * A plain store does not wait for its line.  Caches have room for all lines.
  */
 #include <stdlib.h>
 
@@ -20,9 +30,13 @@
 
 struct line {
 	uintptr_t	 number;	/* of the line, or 0: free entry */
-	psec_t		 arrives;	/* when its current transfer ends */
+	psec_t		 arrives;	/* when its last queued transfer ends */
+	psec_t		 here;		/* when it arrives at its keeper */
+	psec_t		 delay;		/* added to queued transfers so far */
+	unsigned	 keeper;	/* CPU that received it last */
 	uint64_t	 holders[2];	/* one bit for each CPU */
 	unsigned	 owner;		/* last writer */
+	bool		 written;	/* by the owner, which has the only copy */
 };
 
 /* Open addressing with linear probing. */
@@ -138,53 +152,110 @@ cost_of(enum sim_event from)
 	}
 }
 
-/* Starts a transfer to this CPU after the current one. */
-static void
-fetch(struct line *l, const struct sim_cpu *cpu, enum sim_event from)
+/* True if this CPU can operate on its copy of the line. */
+static bool
+suffices(const struct line *l, unsigned cpu, enum sim_access how)
 {
-	if (l->arrives < cpu->sc_clock)
-		l->arrives = cpu->sc_clock;
-	l->arrives += cost_of(from);
-	sim_event(from, l->arrives, cpu, cpu->sc_running->mt_number);
+	if (how == SIM_LOAD)
+		return (holds(l, cpu));
+	return (l->holders[cpu / 64] == UINT64_C(1) << cpu % 64 &&
+	    l->holders[1 - cpu / 64] == 0);
 }
 
-/* False: this CPU holds the line. */
-static bool
-fetch_to_read(struct line *l, const struct sim_cpu *cpu)
+/* Where a missing line comes from. */
+static enum sim_event
+source(const struct line *l, const struct sim_cpu *cpu, enum sim_access how)
 {
-	const unsigned self = cpu->sc_number;
-	bool is_new = l->holders[0] == 0 && l->holders[1] == 0;
-
-	if (holds(l, self))
-		return (false);
-	fetch(l, cpu, is_new ? SIM_MEMORY :
+	if (how != SIM_LOAD)
+		return (farthest(l, cpu));
+	return (l->holders[0] == 0 && l->holders[1] == 0 ? SIM_MEMORY :
 	    distance(cpu, &sim.cpus[l->owner]));
-	if (is_new)
+}
+
+/*
+ * Adds a transfer of this length to the queue and returns when it begins.  The
+ * CPU where the line stays is served before the queue, which moves back.  In a
+ * search an operation is one point and takes effect at once: nobody waits.
+ */
+static psec_t
+enqueue(struct line *l, const struct sim_cpu *cpu, psec_t length)
+{
+	const psec_t now = cpu->sc_clock,
+	    stay = sim.order == SIM_CLOCKS ? SIM_COST(rmw) : 0;
+	psec_t begins;
+
+	if (l->keeper == cpu->sc_number && now < l->here + stay) {
+		const psec_t longer = now + length > l->here ?
+		    now + length - l->here : 0;
+
+		l->delay += longer;
+		l->arrives += longer;
+		return (now);
+	}
+	begins = l->arrives + (l->arrives > 0 ? stay : 0);
+	if (begins < now)
+		begins = now;
+	l->arrives = begins + length;
+	return (begins);
+}
+
+/* Waits for a queued transfer.  Other CPUs run meanwhile. */
+static struct line *
+wait_until(psec_t begins, struct line *l, const volatile void *word)
+{
+	psec_t delay = l->delay;
+
+	while (begins > sim.cpu->sc_clock) {
+		sim_charge(begins - sim.cpu->sc_clock);
+		if (sim.order != SIM_CLOCKS)
+			break;
+		sim_sync();
+		l = find_line(word);	/* the table may have grown */
+		begins += l->delay - delay;
+		delay = l->delay;
+	}
+	return (l);
+}
+
+/* Moves the line to this CPU; a plain store does not wait for that. */
+static struct line *
+fetch(struct line *l, const volatile void *word, enum sim_access how)
+{
+	const enum sim_event from = source(l, sim.cpu, how);
+	const psec_t length = cost_of(from),
+	    begins = enqueue(l, sim.cpu, length);
+	unsigned self;
+
+	sim_event(from, begins + length, sim.cpu,
+	    sim.cpu->sc_running->mt_number);
+	if (how != SIM_STORE) {
+		l = wait_until(begins, l, word);
+		sim_charge(length);
+	}
+	self = sim.cpu->sc_number;
+	if (how != SIM_LOAD || (l->written && sim.order == SIM_CLOCKS))
+		l->holders[0] = l->holders[1] = 0;
+	l->written = false;
+	if (l->holders[0] == 0 && l->holders[1] == 0)
 		l->owner = self;
 	add_holder(l, self);
-	return (true);
+	l->keeper = self;
+	l->here = how == SIM_STORE ? begins + length :
+	    sim.cpu->sc_clock + sim.pending;
+	return (l);
 }
 
-/* Afterwards no other CPU holds the line. */
-static void
-fetch_to_write(struct line *l, const struct sim_cpu *cpu)
-{
-	const unsigned self = cpu->sc_number;
-
-	if (l->holders[self / 64] == UINT64_C(1) << self % 64 &&
-	    l->holders[1 - self / 64] == 0)
-		return;
-	fetch(l, cpu, farthest(l, cpu));
-	l->owner = self;
-	l->holders[0] = l->holders[1] = 0;
-	add_holder(l, l->owner);
-}
-
-/* Time until the line arrives. */
 static psec_t
-wait_for(const struct line *l, const struct sim_cpu *cpu)
+own_cost(enum sim_access how)
 {
-	return (l->arrives > cpu->sc_clock ? l->arrives - cpu->sc_clock : 0);
+	switch (how) {
+	case SIM_LOAD:
+		return (SIM_COST(load));
+	case SIM_STORE:
+		return (SIM_COST(store));
+	default:
+		return (SIM_COST(rmw));
+	}
 }
 
 void
@@ -197,21 +268,13 @@ sim_access(const volatile void *word, enum sim_access how)
 	sim_sync();
 	sim.report.atomics++;
 	l = find_line(word);
-	switch (how) {
-	case SIM_LOAD:
-		if (fetch_to_read(l, sim.cpu))
-			sim_charge(wait_for(l, sim.cpu));
-		sim_charge(SIM_COST(load));
-		break;
-	case SIM_STORE:
-		fetch_to_write(l, sim.cpu);
-		sim_charge(SIM_COST(store));
-		break;
-	case SIM_RMW:
-		fetch_to_write(l, sim.cpu);
-		sim_charge(wait_for(l, sim.cpu) + SIM_COST(rmw));
-		break;
-	}
+	if (!suffices(l, sim.cpu->sc_number, how))
+		l = fetch(l, word, how);
+	else if (how == SIM_RMW && l->here > sim.cpu->sc_clock)
+		sim_charge(l->here - sim.cpu->sc_clock); /* after a store */
+	if (how != SIM_LOAD)
+		l->written = true;
+	sim_charge(own_cost(how));
 }
 
 void

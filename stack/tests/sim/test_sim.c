@@ -11,10 +11,10 @@
 #define	NTHREADS	4
 #define	TURNS		2000
 
-/* Costs that are easy to add up. */
+/* Costs that are easy to add up, and one that avoids equal clocks. */
 static const struct sim_preset preset = { .name = "test",
     .sockets = 2, .cores = 4, .threads = 2, .costs = { .instruction = 200,
-    .rmw = 10000, .memory = 100000, .sibling = 20000, .socket = 50000,
+    .rmw = 10000, .memory = 100000, .sibling = 20000, .socket = 51300,
     .remote = 200000, .relax = 10000, .yield = 10000, .park = 1000000,
     .unpark = 1000000, .wake = 1000000, .jitter = 100000, .timer = 1000000,
     .change = 1000000, .slice = 100000000 } };
@@ -284,8 +284,10 @@ TEST(the_clocks_of_all_cpus_are_one)
 static void
 count_own(void *arg)
 {
-	for (unsigned i = 0; i < TURNS; i++)
+	for (unsigned i = 0; i < TURNS; i++) {
 		atomic_fetchadd_u64((atomic_u64 *)arg, 1);
+		mach_cpu_relax();	/* longer than the line stays */
+	}
 }
 
 /* All threads count, each in a word at this distance in bytes (0: one word). */
@@ -314,10 +316,47 @@ TEST(a_line_that_all_write_to_goes_round_and_others_do_not)
 	CHECK(a.events[SIM_SOCKET] < 20);
 	CHECK(b.events[SIM_SOCKET] > NTHREADS * TURNS * 9 / 10);
 	CHECK(c.events[SIM_SOCKET] > NTHREADS * TURNS * 9 / 10);
-	/* 10 ns each, at the same time; 50 ns each, one after another */
-	CHECK(a.clock < TURNS * 10 + 50 * NSEC_PER_USEC);
-	CHECK(c.clock > (nsec_t)NTHREADS * TURNS * 45);
-	CHECK(c.clock < (nsec_t)NTHREADS * TURNS * 65 + 50 * NSEC_PER_USEC);
+	/* 20 ns each, at the same time; 60 ns each, one after another */
+	CHECK(a.clock < TURNS * 20 + 50 * NSEC_PER_USEC);
+	CHECK(c.clock > (nsec_t)NTHREADS * TURNS * 55);
+	CHECK(c.clock < (nsec_t)NTHREADS * TURNS * 75 + 50 * NSEC_PER_USEC);
+}
+
+/* Counts with a load and a compare-and-swap, as locks do. */
+static struct {
+	_Alignas(64) atomic_u64 word;
+	_Alignas(64) uint64_t failures;
+} swapped;
+
+static void
+count_by_swapping(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < TURNS; i++) {
+		uint64_t seen = atomic_load_u64(&swapped.word);
+
+		while (!atomic_cmpset_u64(&swapped.word, &seen, seen + 1))
+			swapped.failures++;
+		mach_cpu_relax();
+	}
+}
+
+static void
+swap_all(void *arg)
+{
+	(void)arg;
+	atomic_store_u64(&swapped.word, 0);
+	swapped.failures = 0;
+	all(count_by_swapping);
+	CHECK_EQ(atomic_load_u64(&swapped.word), NTHREADS * TURNS);
+}
+
+TEST(a_line_stays_from_a_load_to_the_swap_after_it)
+{
+	for (unsigned ncpus = 2; ncpus <= NTHREADS; ncpus++) {
+		(void)run(ncpus, 1, swap_all, NULL);
+		CHECK(swapped.failures < NTHREADS * TURNS / 20);
+	}
 }
 
 /* Two CPUs write to a word in turn. */
@@ -356,9 +395,9 @@ TEST(where_a_line_comes_from_depends_on_who_has_it)
 	    same = run(16, 1, bounce_with, &core),
 	    far = run(16, 1, bounce_with, &socket);
 
-	CHECK(near.events[SIM_SIBLING] > 2 * TURNS);
-	CHECK(same.events[SIM_SOCKET] > 2 * TURNS);
-	CHECK(far.events[SIM_REMOTE] > 2 * TURNS);
+	CHECK(near.events[SIM_SIBLING] > 2 * TURNS * 9 / 10);
+	CHECK(same.events[SIM_SOCKET] > 2 * TURNS * 9 / 10);
+	CHECK(far.events[SIM_REMOTE] > 2 * TURNS * 9 / 10);
 	CHECK(near.clock < same.clock);
 	CHECK(same.clock < far.clock);
 }
