@@ -152,12 +152,14 @@ def test_packets_between_guests_travel_in_a_tunnel(
 
 
 def test_a_host_is_not_booted_with_words_that_it_does_not_allow(guests: Lab, run: Play, prepared: None) -> None:
-    """The guard of the host refuses, before anything is changed there."""
+    """The guard of the host refuses, before anything is changed there. test_linux.py tries more words, on hosts that
+    are not emulated.
+    """
     before = _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id")
+    result = run("boot", tunables={"boot.command_line": "quiet rd.break"})
+    assert [failure.host for failure in result.failures] == [guests.host_name("dut")]
+    assert "refused: the module boot_words may not be called with words" in result.failures[0].message
     for words in ("init=/bin/sh", "quiet rd.break", "debug_x", "quiet  nosmt"):
-        result = run("boot", tunables={"boot.command_line": words})
-        assert [failure.host for failure in result.failures] == [guests.host_name("dut")]
-        assert "refused: the module boot_words may not be called with words" in result.failures[0].message
         with pytest.raises(LabError, match="the kernel is not booted with other words"):
             vmlab.boot(guests, "dut", words)
     run("restore").require_ok()
