@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mirrors of other git repositories, and their changes as patches.
 
+A mirror has the present branches and tags of its repository. Commits that runs need stay, under references of the
+service's own, when the branch that had them is rewritten or deleted there.
+
 git uses the protocol of the registered address only and follows no redirect, with limits of time and size. What it
 fetches is checked, and nothing of it is executed.
 """
 
+import fcntl
 import ipaddress
+import logging
 import re
 import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,8 +29,11 @@ from perfweb.plaintext import shown
 _MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,500}", re.ASCII)
 SECONDS = 120.0
+OWN_REFS = "refs/perfweb/"
 MOST_BYTES = 512 * 1024 * 1024
 """Max bytes of a single file that git writes, and of one fetch."""
+
+log = logging.getLogger(__name__)
 
 
 class FetchError(RepositoryError):
@@ -74,24 +85,68 @@ def opened(mirror: Mirror | None) -> Repository:
 
 
 def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
-    """Update the mirror: all branches and tags, and `refs`. Raises FetchError."""
-    protocol, folder = check(mirror.url), _folder(mirror)
+    """Update the mirror: all branches and tags, and `refs`. Raises FetchError.
+
+    If the repository has a branch or tag that git refuses, only the mirror's own branch and `refs` are updated.
+    """
+    check(mirror.url)
     for ref in refs:
         _check_ref(ref)
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _git(["init", "--quiet", "--bare", "--template=", str(folder)], folder.parent)
+    folder, deadline = _folder(mirror), time.monotonic() + seconds
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder, deadline):
+        if not (folder / "HEAD").exists():
+            _git(["init", "--quiet", "--bare", "--template=", "."], folder)
+        try:
+            _fetch(mirror.url, folder, ("refs/heads/*", "refs/tags/*", *refs), deadline)
+        except FetchError as error:
+            if time.monotonic() >= deadline:
+                raise
+            _fetch(mirror.url, folder, (f"refs/heads/{mirror.branch}", *refs), deadline)
+            log.warning("%s: only %s is fetched: %s", mirror, ", ".join((mirror.branch, *refs)), error)
+    return Repository.at(folder)
+
+
+def keep(mirror: Mirror, sha: str) -> None:
+    """Keep a commit in the mirror, also from git-gc(1), whatever becomes of its branch."""
+    try:
+        _git(["update-ref", f"{OWN_REFS}kept/{sha}", sha], _folder(mirror))
+    except FetchError as error:
+        log.warning("%s: commit %s has no reference: %s", mirror, sha, error)
+
+
+def _fetch(url: str, folder: Path, wanted: Sequence[str], deadline: float) -> None:
+    """Fetch refs, and remove those of the same names that are gone there: a branch `a` hinders a new one `a/b`."""
+    protocol = check(url)
     command = git_command(
         "protocol.allow=never", f"protocol.{protocol}.allow=always", "http.followRedirects=false",
         "fetch.fsckObjects=true", "gc.auto=0", "credential.helper=",
     )  # fmt: skip
-    wanted = ("refs/heads/*", "refs/tags/*", *refs)
     _git(
-        ["fetch", "--quiet", "--no-write-fetch-head", "--no-recurse-submodules", "--", mirror.url,
-         *(f"+{ref}:{ref}" for ref in wanted)],
-        folder, command, seconds,
+        ["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules", "--", url,
+         *(f"+{ref}:{ref}" for ref in dict.fromkeys(wanted))],
+        folder, command, max(deadline - time.monotonic(), 1.0),
     )  # fmt: skip
-    return Repository.at(folder)
+
+
+@contextmanager
+def _alone(folder: Path, deadline: float) -> Iterator[None]:
+    """Wait until no other process writes into a mirror. Lock files of git that are there then are left from processes
+    that were killed, and would block the mirror for ever. Raises FetchError after the deadline.
+    """
+    with (folder / "perfweb.lock").open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= deadline:
+                    raise FetchError("the repository is being fetched by another process: try again") from None
+                time.sleep(0.1)
+        for left in folder.rglob("*.lock"):
+            if left.name != "perfweb.lock" and OWN_REFS not in str(left):  # fetches write no references of our own
+                left.unlink(missing_ok=True)
+        yield
 
 
 def changes(repository: Repository, branch: str, ref: str, *, each: bool = False) -> Changes:
@@ -112,6 +167,8 @@ def _check_ref(ref: str) -> None:
     check_name(ref)
     if not ref.startswith("refs/"):
         raise RepositoryError(f"“{shown(ref, 100)}” is no ref: it begins with refs/")
+    if ref.startswith(OWN_REFS):
+        raise RepositoryError(f"“{shown(ref, 100)}” is a ref of this service's own; name one of the repository")
 
 
 def _folder(mirror: Mirror) -> Path:
@@ -127,7 +184,7 @@ def _git(words: list[str], folder: Path, command: list[str] | None = None, secon
             capture_output=True, text=True, env=git_environment(folder), timeout=seconds,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise FetchError(f"fetching takes longer than {seconds:g} s: it is too large, or slow") from None
+        raise FetchError(f"fetching takes longer than {seconds:.0f} s: it is too large, or slow") from None
     if done.returncode != 0:
         complaint = " ".join(done.stderr.split())[:300]
         raise FetchError(f"cannot be fetched: {complaint or f'git ended with {done.returncode}'}")

@@ -370,6 +370,8 @@ def _create(author: User, examined: Examined) -> Submission:
         seconds=examined.seconds,
     )
     states.received(submission, author.username)
+    if examined.mirror:
+        mirrors.keep(examined.mirror, examined.base.sha)
     return submission
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from perfweb.builds import mirrors
 from perfweb.builds.models import BuildState
 from perfweb.builds.services import source_store
 from perfweb.builds.sources import Sources
@@ -117,5 +118,7 @@ def gave_up(over: Sequence[Run]) -> bool:
 def _packed(branch: TrackedBranch, commit: TrackedCommit) -> Sources:
     repository = repository_of(branch)
     known = repository.commit(commit.sha)
+    if branch.mirror:
+        mirrors.keep(branch.mirror, known.sha)
     with repository.bench() as bench:
         return bench.pack(known.sha, source_store(), known.revision, known.committed)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mirrors of repositories elsewhere, and changes there as a patch that applies."""
 
+import fcntl
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,62 @@ def test_where_may_be_fetched_from() -> None:
                 "https://me:secret@example.org/x"):  # fmt: skip
         with pytest.raises(RepositoryError):
             mirrors.check(url)
+
+
+@pytest.mark.parametrize(("old", "new"), [("topic", "topic/x"), ("topic/x", "topic"), ("a/b/c", "a/b"), ("a", "a/b/c")])
+@pytest.mark.parametrize("kind", ["branch", "tag"])
+def test_renamed_branch_does_not_block_later_fetches(
+    pulled: Mirror, checkout: Checkout, old: str, new: str, kind: str
+) -> None:
+    checkout.git(kind, old)
+    mirrors.fetch(pulled, PULL)
+    checkout.git(kind, "-D" if kind == "branch" else "-d", old)
+    checkout.git(kind, new)
+    repository = mirrors.fetch(pulled, PULL)
+    assert repository.commit(new).sha == checkout.git("rev-parse", "HEAD").decode().strip()
+    with pytest.raises(RepositoryError, match="no commit"):
+        repository.commit(old)
+
+
+def test_kept_commit_survives_the_end_of_its_branch(pulled: Mirror, checkout: Checkout) -> None:
+    first = mirrors.fetch(pulled).commit("main").sha
+    mirrors.keep(pulled, first)
+    checkout.git("commit", "-q", "--amend", "-m", "Another")
+    folder = mirrors.fetch(pulled).git_dir
+    subprocess.run(["git", "gc", "--quiet", "--prune=now"], cwd=folder, check=True)
+    assert mirrors.opened(pulled).commit(first).sha == first
+    for ref in (f"refs/perfweb/kept/{first}", "refs/perfweb/x"):
+        with pytest.raises(RepositoryError, match="service's own"):
+            mirrors.fetch(pulled, ref)
+
+
+def test_branch_that_git_refuses_does_not_block_the_others(pulled: Mirror, checkout: Checkout) -> None:
+    wrong = b"tree %s\nauthor a <a@b> 0 +0000\n\nno committer\n" % checkout.git("rev-parse", "HEAD^{tree}").strip()
+    made = subprocess.run(
+        ["git", "hash-object", "--literally", "-t", "commit", "-w", "--stdin"], cwd=checkout.tree, input=wrong,
+        check=True, capture_output=True,
+    )  # fmt: skip
+    checkout.git("update-ref", "refs/heads/broken", made.stdout.decode().strip())
+    repository = mirrors.fetch(pulled, PULL)
+    assert repository.commit(PULL).sha == checkout.git("rev-parse", PULL).decode().strip()
+    with pytest.raises(RepositoryError, match="cannot be fetched"):
+        mirrors.fetch(pulled, "refs/heads/broken")
+
+
+def test_lock_that_a_killed_process_left_does_not_block_a_mirror(pulled: Mirror, checkout: Checkout) -> None:
+    folder = mirrors.fetch(pulled).git_dir
+    for name in ("packed-refs.lock", "shallow.lock", "refs/heads/main.lock"):
+        (folder / name).touch()
+    checkout.put("stack/more.c", "int more;\n")
+    made = checkout.commit("More")
+    assert mirrors.fetch(pulled).commit("main").sha == made
+    (folder / "HEAD").unlink()  # its creation was interrupted
+    assert mirrors.fetch(pulled).commit("main").sha == made
+
+
+def test_fetch_waits_for_another_one_but_not_for_ever(pulled: Mirror) -> None:
+    folder = mirrors.fetch(pulled).git_dir
+    with (folder / "perfweb.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(mirrors.FetchError, match="by another process"):
+            mirrors.fetch(pulled, seconds=0.2)
