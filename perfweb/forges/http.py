@@ -16,8 +16,8 @@ from perfweb.outbox.services import LaterError, NeverError
 
 SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
 LONGEST_ANSWER = 20.0
-DENIED = timedelta(minutes=30)
-"""Pause after a refused access, because a user has to repair it first."""
+DENIED = timedelta(minutes=1)
+"""Pause after a refused access, which goes on soon after a user has repaired it."""
 LONGEST_PAUSE = timedelta(hours=6)
 _LIMITS = (("X-RateLimit-Remaining", "X-RateLimit-Reset"), ("RateLimit-Remaining", "RateLimit-Reset"))
 

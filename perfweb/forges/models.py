@@ -97,6 +97,7 @@ class CommentRequest(models.Model):
     words = models.TextField(help_text="behind /perf")
     head = models.CharField(max_length=40, blank=True, help_text="the commit to measure")
     answer = models.TextField(blank=True, help_text="error in place of results")
+    waiting = models.BooleanField(default=False, help_text="whether it failed and is tried again")
     submissions = models.ManyToManyField(Submission, related_name="+")
     outdated = models.BooleanField(default=False)
     settled = models.BooleanField(default=False, help_text="whether the service's comment is final")

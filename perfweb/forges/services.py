@@ -22,7 +22,7 @@ from perfweb.faults import services as faults
 from perfweb.forges.markdown import block, code
 from perfweb.forges.models import CommentRequest, Delivery, Member, Project
 from perfweb.forges.table import FORGES, Event
-from perfweb.outbox.services import pause
+from perfweb.outbox.services import FIRST_PAUSE
 from perfweb.plaintext import plain
 from perfweb.submissions import services as submissions
 from perfweb.submissions.commands import Request, RequestError, Verb, find, help_text, parse
@@ -31,12 +31,15 @@ from perfweb.submissions.models import Submission, SubmissionState
 log = logging.getLogger(__name__)
 
 PREFIX = "/perf"
-MOST_ATTEMPTS = 6
-ACT = faults.Task("act on a webhook", "it is tried again, six times in all; read the messenger's log")
+MOST_ATTEMPTS = 60
+"""Of a request whose repository or quota is not available, one a minute."""
+FETCH_SECONDS = 45.0
+"""A failed fetch is reported on the pull request within a minute."""
+ACT = faults.Task("act on a webhook", "it is tried again each minute for an hour; read the messenger's log")
 
 
 def act(number: int, now: datetime | None = None) -> None:
-    """Handle the request of a delivery once; failures are retried after increasing pauses."""
+    """Handle the request of a delivery once; failures are retried each minute for an hour."""
     now = now or timezone.now()
     with transaction.atomic():
         due = Delivery.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=number, due__lte=now)
@@ -44,7 +47,7 @@ def act(number: int, now: datetime | None = None) -> None:
         if delivery is None:
             return
         delivery.attempts += 1
-        delivery.due = now + pause(delivery.attempts)
+        delivery.due = now + FIRST_PAUSE
         delivery.save(update_fields=["attempts", "due"])
     last = delivery.attempts >= MOST_ATTEMPTS
     try:
@@ -102,7 +105,7 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         project=project, comment=event.comment,
         defaults={"pull": event.pull, "login": event.login[:100], "words": plain(words)},
     )  # fmt: skip
-    if comment.answer or comment.submissions.exists():
+    if (comment.answer and not comment.waiting) or comment.submissions.exists():
         return  # handled before, by a process that died before it could record that
     actor = _actor(project, event)
     if not problem:
@@ -111,13 +114,26 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         except NotAllowedError as error:
             problem = code(str(error))
         except (NotNowError, FetchError) as error:
-            if not last:
-                raise
-            problem = f"{MOST_ATTEMPTS} attempts failed: {code(str(error))}. Repeat the request later."
+            comment.waiting = not last
+            comment.answer = _failed(str(error), last=last)
+            comment.settled = False
+            comment.save(update_fields=["answer", "waiting", "settled"])
+            if last:
+                return
+            raise
         except submissions.PROBLEMS as error:
             problem = code(str(error))
-    comment.answer = problem
-    comment.save(update_fields=["answer", "head"])
+    comment.answer, comment.waiting, comment.settled = problem, False, False
+    comment.save(update_fields=["answer", "head", "waiting", "settled"])
+
+
+def _failed(problem: str, *, last: bool) -> str:
+    """The answer to a request that is not possible now."""
+    if last:
+        return f"{MOST_ATTEMPTS} attempts failed: {code(problem)}. Repeat the request later."
+    return (
+        f"Not possible now: {code(problem)}. It is tried again each minute for an hour, and this comment will change."
+    )
 
 
 def _do(comment: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
@@ -137,9 +153,11 @@ def _do(comment: CommentRequest, event: Event, request: Request, actor: Actor) -
 
 def _run(comment: CommentRequest, event: Event, request: Request, actor: Actor) -> str:
     """Make submissions of the pull request as it is now, one for each combination of knobs; returns why not all."""
+    if event.closed:
+        return "This pull request is closed, so it is not measured. Reopen it, and repeat the request."
     project = comment.project
     ref = FORGES[project.forge].pull_ref.format(pull=event.pull)
-    repository = mirrors.fetch(project.mirror, ref)
+    repository = mirrors.fetch(project.mirror, ref, seconds=FETCH_SECONDS)
     found = mirrors.changes(repository, _branch(request, project, repository), ref, each=request.each)
     made, problem = list[Submission](), ""
     for wanted in request.wanted(project.testbed.name, found.base, plain(event.title), project.mirror.name):

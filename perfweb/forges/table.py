@@ -3,6 +3,7 @@
 
 import base64
 import binascii
+import hashlib
 import hmac
 import re
 import time
@@ -21,9 +22,11 @@ CLOCKS_DIFFER = 300.0
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a webhook: a new comment, or a new head of a pull request.
+    """An event of a webhook: a new text on a pull request, or a new head of one.
 
-    `own` is so for who commented on their own pull request; `person` is the forge's number of who did.
+    A text is a comment, a review, a comment of a review, or the description of a new pull request. `comment` is the
+    forge's number of a comment, and negative for other texts. `own` is so for who commented on their own pull request;
+    `person` is the forge's number of who did.
     """
 
     kind: Literal["comment", "push"]
@@ -33,6 +36,7 @@ class Event:
     person: int = 0
     bot: bool = False
     own: bool = False
+    closed: bool = False
     comment: int = 0
     title: str = ""
     body: str = ""
@@ -148,6 +152,8 @@ def _of_issues(name: str, payload: Payload, pushed: str) -> Event | None:
             pull=_number(payload, "pull_request", "number"),
             head=_text(payload, "pull_request", "head", "sha"),
         )
+    if where := _TEXTS.get((name, str(action))):
+        return _of_pull_request(payload, where)
     if name not in {"issue_comment", "pull_request_comment"} or action != "created":
         return None
     issue = payload.get("issue")
@@ -161,10 +167,44 @@ def _of_issues(name: str, payload: Payload, pushed: str) -> Event | None:
         person=_number(payload, "comment", "user", "id"),
         bot=payload["comment"]["user"].get("type") == "Bot",
         own=_number(payload, "issue", "user", "id") == _number(payload, "comment", "user", "id"),
+        closed=issue.get("state") == "closed",
         comment=_number(payload, "comment", "id"),
         title=_text(payload, "issue", "title"),
         body=_text(payload, "comment", "body"),
     )
+
+
+def _of_pull_request(payload: Payload, where: str) -> Event | None:
+    """A text on a pull request that is no comment of its conversation. Gitea's review has neither number nor author."""
+    about, pull = _at(payload, (where,)), _at(payload, ("pull_request",))
+    if not isinstance(about, Mapping) or not isinstance(pull, Mapping):
+        raise ShapeError(f"{where} is no object")
+    text = about.get("body") or about.get("content")
+    if not isinstance(text, str):
+        return None
+    user = about["user"] if "user" in about else payload.get("sender")
+    if not isinstance(user, Mapping):
+        raise ShapeError(f"{where} has no author")
+    person, number = _number(user, "id"), _number(pull, "number")
+    identity = about.get("id") or f"{person} {pull.get('updated_at')} {text}"
+    return Event(
+        "comment",
+        path=_text(payload, "repository", "full_name"),
+        pull=number,
+        login=_text(user, "login"),
+        person=person,
+        bot=user.get("type") == "Bot",
+        own=_number(pull, "user", "id") == person,
+        closed=pull.get("state") == "closed",
+        comment=_other_number(f"{where} {number} {identity}"),
+        title=_text(pull, "title"),
+        body=text,
+    )
+
+
+def _other_number(identity: str) -> int:
+    """A number for a text that is no comment: negative, because the forge's numbers of comments are positive."""
+    return -1 - int.from_bytes(hashlib.sha256(identity.encode("utf-8", "replace")).digest()[:7], "big")
 
 
 def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
@@ -179,6 +219,19 @@ def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
             pull=_number(payload, "object_attributes", "iid"),
             head=_text(payload, "object_attributes", "last_commit", "id"),
         )
+    if kind == "merge_request" and about.get("action") == "open" and isinstance(about.get("description"), str):
+        number, person = _number(payload, "object_attributes", "iid"), _number(payload, "user", "id")
+        return Event(
+            "comment",
+            path=_text(payload, "project", "path_with_namespace"),
+            pull=number,
+            login=_text(payload, "user", "username"),
+            person=person,
+            own=_number(payload, "object_attributes", "author_id") == person,
+            comment=_other_number(f"description {number}"),
+            title=_text(payload, "object_attributes", "title"),
+            body=about["description"],
+        )
     if kind != "note" or about.get("noteable_type") != "MergeRequest" or about.get("action", "create") != "create":
         return None
     return Event(
@@ -189,6 +242,7 @@ def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
         person=_number(payload, "user", "id"),
         bot=bool(about.get("system")),
         own=_number(payload, "merge_request", "author_id") == _number(payload, "user", "id"),
+        closed=payload["merge_request"].get("state") in {"closed", "merged"},
         comment=_number(payload, "object_attributes", "id"),
         title=_text(payload, "merge_request", "title"),
         body=_text(payload, "object_attributes", "note"),
@@ -218,6 +272,13 @@ def _at(payload: Payload, path: tuple[str, ...]) -> object:
     return found
 
 
+_TEXTS = {
+    ("pull_request", "opened"): "pull_request",
+    ("pull_request_review_comment", "created"): "comment",
+    ("pull_request_review", "submitted"): "review",  # GitHub's, and three of Gitea's
+    **{(f"pull_request_{kind}", "reviewed"): "review" for kind in ("approved", "rejected", "comment")},
+}
+"""Where an event and its action have a text that is no comment of the conversation."""
 _API = re.compile(r"/api/v\d+$")
 _NOTES = "/projects/{path}/merge_requests/{pull}/notes"
 _GITLAB_ISSUES = "/projects/{path}/issues"

@@ -22,6 +22,10 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE = timedelta(seconds=60)
 """Longer than a sender takes, so that a letter is not tried twice at the same time."""
+AWAY = timedelta(seconds=40)
+"""Pause of a channel whose recipient is away. One letter tries it each time, and all go on within a minute after it
+returns.
+"""
 LONGEST_PAUSE = timedelta(hours=1)
 PATIENCE = timedelta(days=14)
 """Time that a letter is retried."""
@@ -128,7 +132,7 @@ def _put_off(letter: Letter, now: datetime, error: LaterError) -> None:
         _give_up(letter, f"no success in {PATIENCE.days} days: {error}")
         return
     log.warning("%s: attempt %d failed: %s", letter, letter.attempts, error)
-    due = max(letter.due or now, now + (error.pause or timedelta()))
+    due = now + (error.pause or (AWAY if error.everything else pause(letter.attempts)))
     Letter.objects.filter(pk=letter.pk).update(due=due, problem=plain(str(error)))
     if error.everything:
         Letter.objects.filter(channel=letter.channel, due__lt=due).update(due=due)

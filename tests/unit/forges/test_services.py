@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Requests in comments become submissions with their author's permissions, or get a response with the error."""
 
+import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
 from perfweb.accounts.models import Entry, Means, Role
+from perfweb.forges import following, secrets
 from perfweb.forges.models import CommentRequest, Delivery
 from perfweb.forges.services import MOST_ATTEMPTS, act_on_all
+from perfweb.outbox.services import deliver
 from perfweb.runs.models import Run
 from perfweb.submissions.models import Submission, SubmissionState
-from tests.unit.forges.conftest import AUTHOR, Bot, commented, example
+from tests.unit.forges.conftest import AUTHOR, Bot, Making, commented, example, headers
 
 WAITING, APPROVED = SubmissionState.WAITING, SubmissionState.APPROVED
 
@@ -160,18 +164,88 @@ def test_a_fetch_that_fails_is_repeated_and_then_reported(github: Bot) -> None:
     away = where.rename(where.with_name("away"))
     request = github.comment("/perf tcp", "eve", 66)
     assert request is not None
-    assert (request.answer, request.submissions.count(), Delivery.objects.get().attempts) == ("", 0, 1)
+    assert (request.submissions.count(), Delivery.objects.get().attempts) == (0, 1)
+    assert request.answer.startswith("Not possible now: `cannot be fetched: ")
+    following.follow()
+    deliver()
+    (comment,) = github.peer.comments.values()
+    assert "Not possible now" in comment
     away.rename(where)
     act_on_all()
     assert not request.submissions.exists(), "not before its time"
     act_on_all(timezone.now() + timedelta(minutes=2))
     assert (request.submissions.count(), Delivery.objects.get().due) == (1, None)
+    following.follow()
+    deliver()
+    assert ["Waits for a maintainer's approval" in text for text in github.peer.comments.values()] == [True]
+    assert "Not possible now" not in str(github.peer.comments)
 
     where.rename(away)
     request = github.comment("/perf udp", "eve", 66)
-    for day in range(1, MOST_ATTEMPTS):
-        act_on_all(timezone.now() + timedelta(days=day))
+    for minute in range(1, MOST_ATTEMPTS):
+        act_on_all(timezone.now() + timedelta(minutes=2 * minute))
     assert request is not None
     request.refresh_from_db()
     assert request.answer.startswith(f"{MOST_ATTEMPTS} attempts failed: `cannot be fetched: ")
     assert not Delivery.objects.filter(due__isnull=False).exists()
+
+
+def test_closed_pull_request_is_not_measured(bot: Bot) -> None:
+    payload = commented(bot.kind, "/perf run tcp quick", number=77)
+    place = payload["merge_request"] if bot.kind == "gitlab" else payload["issue"]
+    place["state"] = "closed"
+    assert bot.deliver(payload) == 202
+    act_on_all()
+    request = CommentRequest.objects.get()
+    assert (request.submissions.count(), "is closed" in request.answer) == (0, True)
+    place["state"] = "opened" if bot.kind == "gitlab" else "open"
+    payload["object_attributes" if bot.kind == "gitlab" else "comment"]["id"] = 78
+    assert bot.deliver(payload) == 202
+    act_on_all()
+    assert CommentRequest.objects.get(comment=78).submissions.count() == 1
+
+
+ADA = {"id": 21, "login": "ada"}
+PULL = {"number": 1, "title": "Faster", "state": "open", "user": ADA, "updated_at": "2026-11-28T10:00:00Z"}
+HELP = "Please look.\n\n/perf help\n"
+GITHUB_TEXTS = [
+    ("pull_request", {"action": "opened", "pull_request": PULL | {"id": 5, "body": HELP}}),
+    ("pull_request_review", {"action": "submitted", "review": {"id": 6, "body": HELP, "user": ADA}}),
+    ("pull_request_review_comment", {"action": "created", "comment": {"id": 7, "body": HELP, "user": ADA}}),
+]
+GITEA_TEXTS = [
+    GITHUB_TEXTS[0],
+    ("pull_request_comment", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+    ("pull_request_approved", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+    ("pull_request_rejected", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "given"),
+    [("github", *one) for one in GITHUB_TEXTS] + [("gitea", *one) for one in GITEA_TEXTS],
+)
+def test_request_in_a_review_or_a_description_is_answered(
+    bot_on: Making, kind: str, event: str, given: dict[str, Any]
+) -> None:
+    bot = bot_on(kind)
+    payload = {"pull_request": PULL, "repository": {"full_name": bot.project.path}, **given}
+    for expected in (202, 200):  # a repeated delivery counts once
+        body = json.dumps(payload).encode()
+        signed = headers(kind, body, secrets.webhook_secret(bot.project))
+        signed["X-GitHub-Event" if kind == "github" else "X-Gitea-Event"] = event
+        assert bot.post(body, signed).status_code == expected
+    act_on_all()
+    request = CommentRequest.objects.get()
+    assert (request.pull, request.login, "/perf tcp quick" in request.answer) == (1, "ada", True)
+
+
+def test_request_in_the_description_of_a_merge_request_is_answered(bot_on: Making) -> None:
+    bot = bot_on("gitlab")
+    payload = example("gitlab-merge_request")
+    payload["project"]["path_with_namespace"] = bot.project.path
+    payload["object_attributes"].update(action="open", description=HELP)
+    payload["object_attributes"].pop("oldrev", None)
+    assert bot.deliver(payload) == 202
+    act_on_all()
+    assert "/perf tcp quick" in CommentRequest.objects.get().answer
