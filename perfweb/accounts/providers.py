@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import requests
 from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.base_client import OAuthError
 from authlib.integrations.django_client import DjangoIntegration, DjangoOAuth2App
 from authlib.integrations.requests_client import OAuth2Session
 from django.conf import settings
@@ -36,13 +37,16 @@ SECONDS = (5, 10)
 PATIENCE = 600
 """Seconds that a sign-in at the provider can take."""
 LONGEST_SUBJECT = 255
-SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """Accepted signature algorithms, which only the provider can use. Its own list may have "none", and those with a
 shared secret.
 """
 NAMES = ("preferred_username", "nickname", "name")
 """Claims with a user's name, best first; some providers send them with the user info only."""
 AGAIN = "Start again on the page “Sign in”."
+SPENT = {"invalid_grant", "bad_verification_code"}
+"""Errors for a code that has expired or was used before: RFC 6749, section 5.2, and GitHub's."""
+ANSWERS_NAME_ISSUER = "authorization_response_iss_parameter_supported"
 BASIC, POSTED = "client_secret_basic", "client_secret_post"
 
 
@@ -108,12 +112,19 @@ class Provider(ABC):
             raise ProviderError(
                 f"This sign-in was not started here, has expired, or has ended. {AGAIN}", "unknown state"
             )
+        named = request.GET.getlist("iss")
+        if set(named) - self._issuers():  # RFC 9207, section 2.4; also in an error
+            sessions.clear_state_data(request.session, state)
+            raise self._invalid(f"it is from the issuer {named[0]!r:.200}", HTTPStatus.FORBIDDEN)
         if "error" in request.GET:
             sessions.clear_state_data(request.session, state)
             words = f"{self.label} refused the sign-in, or you did not allow it to share your identity. {AGAIN}"
             raise ProviderError(words, f"{self.label} returned {request.GET['error']}")
         with self._troubles():
             app = self._app()
+            if app.server_metadata.get(ANSWERS_NAME_ISSUER) is True and not named:
+                sessions.clear_state_data(request.session, state)
+                raise self._invalid("it names no issuer, which this provider always does", HTTPStatus.FORBIDDEN)
             token = app.authorize_access_token(request, claims_options=self._claims())
             person = self._person(app, token)
         if not (0 < len(person.subject) <= LONGEST_SUBJECT and person.subject.isprintable()):
@@ -127,6 +138,10 @@ class Provider(ABC):
     @abstractmethod
     def _person(self, app: Any, token: dict[str, Any]) -> Person:
         """Return the signed-in user at the provider."""
+
+    def _issuers(self) -> set[str]:
+        """Return the names by which the provider identifies itself in its responses."""
+        return {self.issuer}
 
     def _claims(self) -> dict[str, Any] | None:
         """Return the requirements of an ID token."""
@@ -150,9 +165,9 @@ class Provider(ABC):
             words = f"Sign-in with {self.label} is not configured completely. Contact an administrator of this site."
             raise ProviderError(words, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
 
-    def _invalid(self, reason: str) -> ProviderError:
+    def _invalid(self, reason: str, status: HTTPStatus = HTTPStatus.BAD_GATEWAY) -> ProviderError:
         words = f"The response of {self.label} is invalid. {AGAIN} If that fails, contact an administrator."
-        return ProviderError(words, reason, HTTPStatus.BAD_GATEWAY)
+        return ProviderError(words, reason, status)
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
@@ -162,6 +177,11 @@ class Provider(ABC):
         except requests.RequestException as error:
             words = f"{self.label} does not answer now. Try again in a minute, or sign in another way."
             raise ProviderError(words, f"{type(error).__name__}: {error}", HTTPStatus.BAD_GATEWAY) from None
+        except OAuthError as error:
+            if error.error in SPENT:
+                words = f"This sign-in has expired, or was used before. {AGAIN}"
+                raise ProviderError(words, f"{self.label} returned {error.error}") from None
+            raise self._invalid(f"{type(error).__name__}: {error}") from None
         except (
             AuthlibBaseError,
             JoseError,
@@ -180,6 +200,9 @@ class GitHub(Provider):
     def _app(self) -> Any:
         there = f"{self.issuer}/login/oauth"
         return self._client("", POSTED, authorize_url=f"{there}/authorize", access_token_url=f"{there}/access_token")
+
+    def _issuers(self) -> set[str]:
+        return {self.issuer, f"{self.issuer}/login/oauth"}
 
     def _person(self, app: Any, token: dict[str, Any]) -> Person:
         api = "https://api.github.com" if self.issuer == "https://github.com" else f"{self.issuer}/api/v3"
@@ -203,9 +226,10 @@ class OpenId(Provider):
         addresses = {name: metadata[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
         if "userinfo_endpoint" in metadata:
             addresses["userinfo_endpoint"] = metadata["userinfo_endpoint"]
-        for address in addresses.values():
+        for address in list(addresses.values()):
             if not is_safe(address):
                 raise self._invalid(f"the address {address!r} is not https")
+        addresses[ANSWERS_NAME_ISSUER] = metadata.get(ANSWERS_NAME_ISSUER, False)
         offered = set(metadata.get("id_token_signing_alg_values_supported", ["RS256"]))
         signatures = [name for name in SIGNED_WITH if name in offered]
         method = BASIC if BASIC in metadata.get("token_endpoint_auth_methods_supported", [BASIC]) else POSTED

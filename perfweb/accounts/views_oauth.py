@@ -18,7 +18,7 @@ from django.shortcuts import get_object_or_404, redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from perfweb.accounts import audit, limits, providers
+from perfweb.accounts import audit, limits, providers, sessions
 from perfweb.accounts.actors import NOBODY, Actor, address_of, on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.models import Identity, Means, Outcome, Role, User
@@ -67,13 +67,14 @@ def callback(request: HttpRequest, key: str) -> HttpResponseBase:
 @require_POST
 @acts(Action.UNLINK)
 def unlink(request: HttpRequest, key: int) -> HttpResponseBase:
-    """Unlink an external account, unless it is the only way to sign in."""
+    """Unlink an external account, unless it is the only way to sign in, and end the sessions that it opened."""
     owner = cast("User", request.user)
     identity = get_object_or_404(owner.identities, pk=key)
     if not owner.has_usable_password() and owner.identities.count() == 1:
         reason = "You have no password, so you could not sign in any more. Link another account first."
         return _page(request, "Not unlinked", reason, 409)
     with audit.action(on_page(request), Action.UNLINK, str(identity)):
+        sessions.end_of(identity)
         identity.delete()
     return redirect("accounts:account")
 
@@ -99,11 +100,12 @@ def _begin(request: HttpRequest, key: str, **kept: Any) -> HttpResponse:
 
 
 def _sign_in(request: HttpRequest, provider: Provider, person: Person, wanted: str) -> HttpResponseBase:
-    known = _known(person)
-    user = known.user if known else _newcomer(request, provider, person)
+    identity = _known(person) or _newcomer(request, provider, person)
+    user = identity.user
     if not user.is_active:
         raise ProviderError("This account is not active any more: ask an administrator of this site.", "not active")
     login(request, user)
+    sessions.open_by(request, identity)
     audit.record(on_page(request), Action.SIGN_IN, provider.label, f"as {person.name}")
     request.session.clear_expired()
     here = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
@@ -126,21 +128,21 @@ def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) 
     return redirect("accounts:account")
 
 
-def _newcomer(request: HttpRequest, provider: Provider, person: Person) -> User:
+def _newcomer(request: HttpRequest, provider: Provider, person: Person) -> Identity:
     """Create a local account for a new user, with a name that no other account has."""
     with transaction.atomic():
         _one_at_a_time()
         if known := _known(person):
-            return known.user
+            return known
         role = NEWCOMERS.get(settings.NEWCOMER_ROLE, Role.READER)
         user = User(username=_free_name(person.name, provider.key), role=role)
         user.set_unusable_password()
         user.full_clean()
         user.save()
-        _identity(user, person)
+        identity = _identity(user, person)
         actor = Actor(user.username, user.role, Means.PAGE, user=user, address=address_of(request))
         audit.record(actor, Action.MAKE_OWN_ACCOUNT, provider.label, f"{user.get_role_display()}, as {person.name}")
-    return user
+    return identity
 
 
 def _one_at_a_time() -> None:
@@ -154,9 +156,9 @@ def _known(person: Person) -> Identity | None:
     return same.select_related("user").first()
 
 
-def _identity(user: User, person: Person) -> None:
+def _identity(user: User, person: Person) -> Identity:
     shown = plain(person.name)[:LONGEST_NAME]
-    Identity.objects.create(user=user, issuer=person.issuer, subject=person.subject, name=shown)
+    return Identity.objects.create(user=user, issuer=person.issuer, subject=person.subject, name=shown)
 
 
 def _free_name(name: str, key: str) -> str:

@@ -35,6 +35,7 @@ class Identities:
         self.wrong: dict[str, Any] = {}
         self.sign: Callable[[dict[str, Any]], str] = signed
         self.denies = False
+        self.key: Any = KEY
         self.codes: dict[str, dict[str, str]] = {}
         self.requests: list[dict[str, str]] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"there": self}))
@@ -64,7 +65,7 @@ class Identities:
         query = dict(parse_qsl(urlsplit(target).query))
         answers: dict[tuple[str, str], Callable[[], Answer]] = {
             ("GET", "/.well-known/openid-configuration"): lambda: (200, self.description()),
-            ("GET", "/keys"): lambda: (200, {"keys": [KEY.as_dict(private=False)]}),
+            ("GET", "/keys"): lambda: (200, {"keys": [self.key.as_dict(private=False)]}),
             ("GET", "/authorize"): lambda: self._authorize(query),
             ("POST", "/token"): lambda: self._token_of_openid(headers, sent),
             ("GET", "/me"): lambda: (200, self.more) if self._is_token(headers) else (401, {}),

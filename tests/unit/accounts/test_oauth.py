@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import urllib3
 from django.contrib.sessions.models import Session
 from django.test import Client
+from joserfc.jwk import OKPKey
 from pytest_django import Settings
 
 from perfweb.accounts import providers
@@ -22,7 +23,7 @@ from perfweb.accounts.limits import OAUTH_STEPS
 from perfweb.accounts.models import Entry, Identity, Role, User
 from perfweb.inputlimits import PROVIDER_BYTES
 from tests.unit.accounts.conftest import PASSWORD
-from tests.unit.accounts.provider import CLIENT, SECRET, Identities, signed_by_another, signed_by_nobody
+from tests.unit.accounts.provider import CLIENT, SECRET, Identities, signed, signed_by_another, signed_by_nobody
 
 pytestmark = pytest.mark.django_db
 Person = Callable[[Role], User]
@@ -221,7 +222,7 @@ def test_another_verifier_gets_no_token(client: Client, there: Identities) -> No
     back = allowed(begun(client))
     (code,) = there.codes.values()
     code["code_challenge"] = "another"
-    assert client.get(back).status_code == 502
+    assert client.get(back).status_code == 403
     assert "invalid_grant" in Entry.objects.get().detail
 
 
@@ -388,3 +389,69 @@ def test_github_itself_is_queried_at_its_own_addresses(settings: Settings, tmp_p
     address = urlsplit(begun(Client(), "github"))
     assert (address.scheme, address.netloc, address.path) == ("https", "github.com", "/login/oauth/authorize")
     assert parse_qs(address.query)["redirect_uri"] == ["http://testserver/account/sign-in/github/back/"]
+
+
+def test_response_that_names_another_issuer_opens_nothing(client: Client, there: Identities) -> None:
+    for wrong in ("https://evil.example", "", f"{there.url}/"):
+        back = allowed(begun(client))
+        answer = client.get(back + f"&{urlencode({'iss': wrong})}")
+        assert (answer.status_code, User.objects.count()) == (403, 0)
+        assert client.get(back).status_code == 403, "the sign-in has ended"
+        there.denies = True
+        assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': wrong})}").status_code == 403
+        there.denies = False
+    twice = urlencode([("iss", there.url), ("iss", "https://evil.example")])
+    assert client.get(allowed(begun(client)) + f"&{twice}").status_code == 403
+    assert "token" not in str(Entry.objects.values_list("detail"))
+    assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': there.url})}").status_code == 302
+
+
+def test_provider_that_names_its_issuer_always_does(client: Client, there: Identities) -> None:
+    there.described["authorization_response_iss_parameter_supported"] = True
+    assert through(client).status_code == 403
+    assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': there.url})}").status_code == 302
+
+
+@pytest.mark.parametrize("algorithm", ["EdDSA", "Ed25519"])
+def test_provider_may_sign_with_ed25519(client: Client, there: Identities, algorithm: str) -> None:
+    key = OKPKey.generate_key("Ed25519", {"kid": "one"}, auto_kid=False)
+    there.key = key
+    there.described["id_token_signing_alg_values_supported"] = ["RS256", algorithm]
+    there.sign = lambda claims: signed(claims, key, algorithm)
+    assert through(client).status_code == 302
+    there.sign = lambda claims: signed(claims, OKPKey.generate_key("Ed25519"), algorithm)
+    assert through(Client()).status_code == 502
+
+
+@pytest.mark.parametrize("key", ["oidc", "github"])
+def test_expired_code_needs_a_new_start(client: Client, there: Identities, key: str) -> None:
+    back = allowed(begun(client, key))
+    for code in there.codes.values():
+        code["code_challenge"] = "expired"
+    answer = client.get(back)
+    assert answer.status_code == 403
+    assert "expired, or was used before" in answer.content.decode()
+    assert through(client, key).status_code == 302
+
+
+def test_sessions_of_an_account_end_when_it_is_unlinked(client: Client, there: Identities, person: Person) -> None:
+    user = person(Role.MAINTAINER)
+    client.force_login(user)
+    through(client, action="link")
+    through(client, "github", action="link")
+    by_oidc, by_github = Client(), Client()
+    through(by_oidc)
+    through(by_github, "github")
+    assert client.post(f"/account/unlink/{Identity.objects.get(issuer=there.url).pk}/").status_code == 302
+    assert [one.get("/account/").status_code for one in (client, by_oidc, by_github)] == [200, 302, 200]
+    own = Identity.objects.get()
+    assert by_github.post(f"/account/unlink/{own.pk}/").status_code == (302 if user.has_usable_password() else 409)
+    assert by_github.get("/account/").status_code == (302 if user.has_usable_password() else 200)
+
+
+def test_signing_out_ends_a_session_for_ever(client: Client, there: Identities) -> None:
+    through(client)
+    kept = client.cookies["sessionid"].value
+    assert client.post("/account/sign-out/").status_code == 302
+    client.cookies["sessionid"] = kept
+    assert client.get("/account/").status_code == 302
