@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -28,10 +27,6 @@ from perfweb.verdicts.wording import DOUBT, cell_words, difference_words, seen_a
 WIDTH = 72
 MOST_PLOTS = 3
 PROVEN_NOT_SLOWER = {Verdict.FASTER, Verdict.EQUIVALENT, Verdict.IDENTICAL}
-
-
-# A program that returns an answer without quote marks must not make a request with it.
-_REQUEST = re.compile(rf"^(?={PREFIX})", re.IGNORECASE | re.MULTILINE)
 
 
 def problem(text: str) -> str:
@@ -232,4 +227,5 @@ def _letter(*paragraphs: str, as_it_is: Sequence[int] = ()) -> str:
     ]
     signed = f"-- \nperfweb measures patches: {settings.SITE_URL}"
     text = "\n\n".join([*parts, signed]).replace(THIN_SPACE, " ") + "\n"
-    return _REQUEST.sub("  ", text)
+    # A program that returns an answer without quote marks must not make a request with it.
+    return textwrap.indent(text, "  ", lambda line: line.lower().startswith(PREFIX))

@@ -6,6 +6,8 @@ the mail.
 """
 
 import logging
+import shutil
+from pathlib import Path
 
 from aiosmtpd.controller import Controller, UnixSocketController
 from aiosmtpd.lmtp import LMTP
@@ -59,6 +61,20 @@ def listen(address: str) -> Controller | UnixSocketController:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"“{address}” is neither HOST:PORT, such as 127.0.0.1:8024, nor the path of a socket")
     return _OnPort(Intake(), host.strip("[]"), int(port))
+
+
+def share(socket: Path, group: str) -> None:
+    """Let a group use the socket, besides its owner: Postfix's lmtp(8) runs as user and group `postfix`. Without a
+    group only the owner can. Raises OSError or ValueError.
+    """
+    if group:
+        try:
+            shutil.chown(socket, group=group)
+        except LookupError:
+            raise ValueError(f"there is no group “{group}”: PERFWEB_MAIL_SOCKET_GROUP has its name") from None
+        except PermissionError:
+            raise ValueError(f"the service's user is no member of the group “{group}”: add it, and restart") from None
+    socket.chmod(0o660 if group else 0o600)
 
 
 class _OnPort(Controller):

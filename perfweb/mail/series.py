@@ -198,7 +198,7 @@ def _related(among: QuerySet[Series], postings: Sequence[Posting]) -> QuerySet[P
 def cancel(series: Series, submission: Submission) -> None:
     """End a submission of this series only, as far as its sender is permitted to."""
     actor = _actor(series)
-    if submission.author != actor.user or submission.series.count() > 1:
+    if submission.author != actor.user or _others(series, submission).exists():
         return
     if series.user is None and submission.state != SubmissionState.WAITING:
         return
@@ -206,6 +206,11 @@ def cancel(series: Series, submission: Submission) -> None:
         services.cancel(actor, submission.number)
     except (*PROBLEMS, NotAllowedError) as error:
         log.info("%s: %s", submission, error)
+
+
+def _others(series: Series, submission: Submission) -> QuerySet[Series]:
+    """Return the other series that still need a submission, which the same patch shares."""
+    return submission.series.exclude(pk=series.pk).exclude(state=SeriesState.OVER)
 
 
 def _is_over(submission: Submission) -> bool:

@@ -201,6 +201,7 @@ MAIL_LISTS = {
     for name, found, address in (item.partition("=") for item in os.environ.get("PERFWEB_MAIL_LISTS", "").split(","))
     if found
 }
+MAIL_SOCKET_GROUP = os.environ.get("PERFWEB_MAIL_SOCKET_GROUP", "")
 MAIL_TESTBED = os.environ.get("PERFWEB_MAIL_TESTBED", "")
 # A mailbox to fetch from (manage.py mail_fetch), if no mail server delivers to the service.
 IMAP_HOST = os.environ.get("PERFWEB_IMAP_HOST", "")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Mails come in by LMTP and by a pipe, and responses go out by SMTP, in any state of the other side."""
 
+import grp
 import io
 import os
 import smtplib
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,7 +115,7 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
             for mail in mails:
                 client.sendmail(SENDER, [OWN], mail)
             for path in ("", "<>"):  # a bounce: accepted and ignored
-                client.sendmail(path, [OWN], mails[0].replace(b"Message-ID: <", b"Message-ID: <bounce."))
+                client.sendmail(path, [OWN], mails[0].replace(b".git.ada@", b".bounce.ada@"))
             client.sendmail(SENDER, [OWN], b"nonsense")
     finally:
         server.stop()
@@ -122,13 +124,14 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_command_takes_mails_on_a_socket_until_it_is_ended(mails: list[bytes], tmp_path: Path) -> None:
-    place = tmp_path / "s"
+    place, group = tmp_path / "s", grp.getgrgid(os.getgroups()[-1] if os.getgroups() else os.getgid()).gr_name
     place.touch()  # as a killed process leaves it
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
         "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
         "PERFWEB_MAIL_ADDRESS": OWN,
+        "PERFWEB_MAIL_SOCKET_GROUP": group,
     }
     # One check needs collected static files.
     command = [sys.executable, "manage.py", "mail_intake", "--skip-checks", "--listen", str(place)]
@@ -136,6 +139,7 @@ def test_command_takes_mails_on_a_socket_until_it_is_ended(mails: list[bytes], t
     try:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"taking mails")
+        assert (stat.filemode(place.stat().st_mode), place.group()) == ("srw-rw----", group)
         with smtplib.LMTP(str(place)) as client:
             client.sendmail(SENDER, [OWN], mails[0])
         process.terminate()

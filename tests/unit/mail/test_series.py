@@ -333,6 +333,27 @@ def test_new_version_takes_the_place_of_the_old(repository: Checkout, mails: lis
     assert any("[PATCH v2 0/2] net: names” has come" in " ".join(str(letter.body).split()) for letter in sent.outbox)
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_new_version_with_the_same_diff_takes_the_place_of_the_waiting_one(
+    repository: Checkout, mails: list[bytes], ada: User, *, known: bool
+) -> None:
+    ada.role = Role.SUBMITTER
+    ada.save()
+    head = SIGNED if known else b""
+    receive_all([head + mail for mail in mails])
+    work()
+    receive_all([head + mail.replace(b".git.ada@", b".again.ada@") for mail in mails])
+    work()
+    assert Series.objects.filter(submissions=Submission.objects.get()).count() == 2
+    two_commits(repository)
+    for mail in posted(repository, 2, "-v2", asking="perf: tcp quick"):
+        receive(head + mail)
+    work()
+    old, new = Submission.objects.order_by("number")
+    assert (old.state, new.state) == (SubmissionState.CANCELLED, SubmissionState.WAITING)
+    assert new.series.get().version == 2
+
+
 def test_mails_of_a_series_that_was_over_long_ago_are_forgotten(mails: list[bytes]) -> None:
     receive_all(mails)
     work()

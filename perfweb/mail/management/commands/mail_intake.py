@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from perfweb.mail.lmtp import listen
+from perfweb.mail.lmtp import listen, share
 
 
 class Command(BaseCommand):
@@ -29,6 +29,8 @@ class Command(BaseCommand):
             if "/" in options["listen"]:  # left by a killed process
                 Path(options["listen"]).unlink(missing_ok=True)
             server.start()
+            if "/" in options["listen"]:
+                share(Path(options["listen"]), settings.MAIL_SOCKET_GROUP)
         except (OSError, ValueError) as error:
             raise CommandError(f"cannot listen on {options['listen']}: {error}") from None
         ending = threading.Event()
