@@ -19,7 +19,7 @@ _MACHINES = {
     *("mailer-daemon", "postmaster", "noreply", "no-reply", "no_reply", "donotreply", "do-not-reply", "do_not_reply"),
     *("autoreply", "auto-reply", "autoresponder", "auto-responder", "bounce", "bounces"),
 }
-_BULK = {"bulk", "junk", "auto_reply", "auto-reply"}
+_JUNK = {"junk", "auto_reply", "auto-reply"}
 # Their presence means that a program sent the mail, whatever their value is.
 _MARKS = (
     *("X-Autoreply", "X-Auto-Reply", "X-AutoReply-From", "X-Mail-Autoreply", "X-Autorespond", "X-Autoresponder"),
@@ -66,7 +66,7 @@ def _by_headers(headers: Headers) -> str:
         if (keyword := value.partition(";")[0].strip()) != "no":
             return f"a machine sent it: Auto-Submitted is {keyword[:40]}"
     for value in values(headers, "Precedence"):
-        if value in _BULK:
+        if value in _JUNK:
             return f"its Precedence is {value}"
     for value in values(headers, "X-Auto-Response-Suppress"):
         if _NO_REPLY & set(re.split(r"[\s,;]+", value)):

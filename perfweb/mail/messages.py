@@ -192,13 +192,16 @@ def _sender(headers: Headers) -> str:
 
 def _list_of(headers: Headers, rules: Rules) -> str:
     """Return the address of the list that the mail came from. Ignores mails of lists that are not configured
-    (RFC 2369, RFC 2919).
+    (RFC 2369, RFC 2919). Lists also distribute mails of persons with `Precedence: bulk`, such as those of the kernel.
     """
     named = _LIST.search(_one(headers, "List-Id"))
     copy_to = rules.lists.get(named.group(1).lower(), "") if named else ""
     listed = any(name.lower().startswith(_OF_LISTS) for name in headers)
-    if not copy_to and (listed or "list" in automatic.values(headers, "Precedence")):
+    precedence = set(automatic.values(headers, "Precedence"))
+    if not copy_to and (listed or "list" in precedence):
         raise IgnoredError("it came by a list that is not set up here")
+    if not copy_to and "bulk" in precedence:
+        raise IgnoredError("its Precedence is bulk")
     return copy_to
 
 

@@ -103,6 +103,7 @@ def test_report_within_a_mail_is_left_alone() -> None:
         {"Delivered_To": "perf@service.example"},
         {"Subject": "[PATCH] net: automatic reply to a probe"},
         {"List_Id": "<net.lists.example>", "List_Unsubscribe": "<x>", "Precedence": "list", "X_BeenThere": "n@x"},
+        {"List_Id": "<net.lists.example>", "Precedence": "bulk", "X_Mailing_List": "net@lists.example"},
     ],
 )
 def test_mail_of_a_person_is_read(headers: dict[str, str]) -> None:
