@@ -4,10 +4,14 @@
  *
  * Each thread caches some free buffers of each size.  Buffers move between
  * threads: the receive thread allocates what an application's thread frees.  A
- * full cache therefore returns half of its buffers to a global list, the
- * depot, and an empty cache takes as many: one lock operation for cache_max /
- * 2 buffers.  A thread caches few large buffers, because they leave the CPU's
- * caches before the thread reuses them.
+ * full cache therefore gives half of its buffers, as one batch, to a list that
+ * threads share, a depot, and an empty cache takes a batch (Bonwick, Adams,
+ * "Magazines and vmem", 2001).  A thread caches few large buffers, because they
+ * leave the CPU's caches before the thread reuses them.
+ *
+ * Each CPU has a depot, unless kern.mbuf.depots sets their number.  A thread
+ * uses that of its CPU first.  If it is empty, or full, the thread
+ * uses the next one.  A depot's count shows without its lock that it is empty.
  *
  * kern.mbuf.recycle selects the free buffer that is used next.  With lifo it
  * is the one freed last, which is still in the CPU's caches.  With fifo it is
@@ -21,6 +25,7 @@
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/mbuf_private.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
@@ -38,9 +43,12 @@ static const struct {
 	[Z_MAX] = { sizeof(struct mext) + MMAXBYTES, 0, 4, 128 },
 };
 
-/* A free item; items are linked through their first word. */
+/* A free item; items are linked through their first words. */
 struct item {
 	struct item	*next;
+	/* of the first item of a batch in a depot */
+	struct item	*next_batch;
+	unsigned	 count;		/* items of the batch */
 };
 
 /* Free items of a thread, last in, first out. */
@@ -52,47 +60,56 @@ struct pile {
 /* The pile that is allocated from, and with fifo another for freed items. */
 enum pile_use { PILE_NEXT, PILE_FREED, PILES };
 
-static struct mtx depot_lock;
+static struct mtx caches_lock;
 
 /*
  * Locks used to protect struct mbuf_cache members:
  *	[o] owner thread
  *	[a] atomic, written only by the owner
- *	[d] depot_lock
+ *	[c] caches_lock
  */
 struct mbuf_cache {
 	struct pile	 mc_piles[Z_COUNT][PILES]; /* [o] */
 	atomic_u64	 mc_allocs[Z_COUNT];	/* [a] */
 	atomic_u64	 mc_frees[Z_COUNT];	/* [a] */
-	LIST_ENTRY(mbuf_cache) mc_link GUARDED_BY(depot_lock);	/* [d] */
+	LIST_ENTRY(mbuf_cache) mc_link GUARDED_BY(caches_lock);	/* [c] */
 };
 
-/* [d] depot_lock */
-static struct depot {
-	struct item	*first GUARDED_BY(depot_lock);	/* [d] used next */
+/*
+ * Free items that threads share.  Locks used to protect members:
+ *	[d] d_lock
+ *	[a] atomic, written under d_lock
+ */
+struct depot {
+	_Alignas(64) struct mtx d_lock;
+	struct item	*d_first GUARDED_BY(d_lock);	/* [d] used next */
 	/* [d] undefined if empty */
-	struct item	*last GUARDED_BY(depot_lock);
-	unsigned	 count GUARDED_BY(depot_lock);	/* [d] */
-} depots[Z_COUNT];
+	struct item	*d_last GUARDED_BY(d_lock);
+	atomic_u32	 d_count;			/* [a] items */
+};
+
+#define	DEPOTS_MAX	64
+static struct depot depots[Z_COUNT][DEPOTS_MAX];
+static atomic_u32 depots_wanted;	/* [I] after boot; 0: one for each CPU */
 
 static void
-depot_push(struct depot *d, struct item *it) REQUIRES(depot_lock)
+depot_push(struct depot *d, struct item *batch) REQUIRES(d->d_lock)
 {
-	it->next = d->first;
-	if (d->first == NULL)
-		d->last = it;
-	d->first = it;
+	batch->next_batch = d->d_first;
+	if (d->d_first == NULL)
+		d->d_last = batch;
+	d->d_first = batch;
 }
 
 static void
-depot_append(struct depot *d, struct item *it) REQUIRES(depot_lock)
+depot_append(struct depot *d, struct item *batch) REQUIRES(d->d_lock)
 {
-	it->next = NULL;
-	if (d->first == NULL)
-		d->first = it;
+	batch->next_batch = NULL;
+	if (d->d_first == NULL)
+		d->d_first = batch;
 	else
-		d->last->next = it;
-	d->last = it;
+		d->d_last->next_batch = batch;
+	d->d_last = batch;
 }
 
 /* kern.mbuf.recycle */
@@ -101,20 +118,21 @@ enum { RECYCLE_LIFO, RECYCLE_FIFO };
 static const struct recycling {
 	enum pile_use	 freed;		/* pile for freed items */
 	void		(*give)(struct depot *, struct item *);
-	unsigned	 keep;		/* halves kept of a full pile */
+	unsigned	 keep;		/* halves of a cache kept by a full pile */
 	unsigned	 idle;		/* halves of depot_max kept free */
+	unsigned	 depots;	/* max number of depots */
 } recyclings[] = {
-	[RECYCLE_LIFO] = { PILE_NEXT, depot_push, 1, 0 },
-	[RECYCLE_FIFO] = { PILE_FREED, depot_append, 0, 1 },
+	[RECYCLE_LIFO] = { PILE_NEXT, depot_push, 1, 0, DEPOTS_MAX },
+	[RECYCLE_FIFO] = { PILE_FREED, depot_append, 0, 1, 1 },
 };
 static atomic_u32 recycling = RECYCLE_LIFO;	/* [I] after boot */
 atomic_u32 net_prefetch;
 
-static LIST_HEAD(, mbuf_cache) caches GUARDED_BY(depot_lock);	/* [d] */
+static LIST_HEAD(, mbuf_cache) caches GUARDED_BY(caches_lock);	/* [c] */
 /* Counts of ended threads. */
-/* [d] */
-static uint64_t allocs_gone[Z_COUNT] GUARDED_BY(depot_lock), frees_gone[Z_COUNT]
-    GUARDED_BY(depot_lock);
+/* [c] */
+static uint64_t allocs_gone[Z_COUNT] GUARDED_BY(caches_lock), frees_gone[Z_COUNT]
+    GUARDED_BY(caches_lock);
 
 /*
  * Sums the counts of all threads; those of running threads may be off by a
@@ -125,14 +143,14 @@ count_zone(enum zone z, uint64_t *allocs, uint64_t *frees)
 {
 	struct mbuf_cache *mc;
 
-	mtx_lock(&depot_lock);
+	mtx_lock(&caches_lock);
 	*allocs = allocs_gone[z];
 	*frees = frees_gone[z];
 	LIST_FOREACH(mc, &caches, mc_link) {
 		*frees += atomic_load_u64(&mc->mc_frees[z]);
 		*allocs += atomic_load_u64(&mc->mc_allocs[z]);
 	}
-	mtx_unlock(&depot_lock);
+	mtx_unlock(&caches_lock);
 }
 
 static int
@@ -184,6 +202,11 @@ static const struct sysctl_oid tunable_oids[] = {
 	    .oid_names = recycling_names,
 	    .oid_descr = "reuse of free buffers: lifo (freed last), fifo "
 	    "(freed first; keeps thousands free)" },
+	{ .oid_name = "kern.mbuf.depots", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN, .oid_ptr = &depots_wanted,
+	    .oid_max = DEPOTS_MAX,
+	    .oid_descr = "lists of free buffers that threads share, each with "
+	    "its lock; 0: one for each CPU" },
 	{ .oid_name = "net.prefetch", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &net_prefetch,
 	    .oid_max = 1,
@@ -205,9 +228,9 @@ __cold static void
 cache_attach(struct thread *td)
 {
 	td->td_mcache = kmalloc(sizeof(*td->td_mcache));
-	mtx_lock(&depot_lock);
+	mtx_lock(&caches_lock);
 	LIST_INSERT_HEAD(&caches, td->td_mcache, mc_link);
-	mtx_unlock(&depot_lock);
+	mtx_unlock(&caches_lock);
 }
 
 static struct mbuf_cache *
@@ -245,50 +268,119 @@ pile_take(struct pile *p)
 	return (it);
 }
 
-/* Takes up to half a cache from the depot. */
+static unsigned
+ndepots(const struct recycling *r)
+{
+	const unsigned wanted = atomic_load_u32(&depots_wanted),
+	    n = wanted != 0 ? wanted : mach_ncpus();
+
+	return (n < r->depots ? n : r->depots);
+}
+
+/* Takes a batch while more than idle items are left; NULL: there is none. */
+static struct item *
+depot_take(struct depot *d, unsigned idle)
+{
+	struct item *batch = NULL;
+
+	if (atomic_load_u32(&d->d_count) <= idle)
+		return (NULL);
+	mtx_lock(&d->d_lock);
+	if (atomic_load_u32(&d->d_count) > idle || PLANTED(DEPOT_RECHECK)) {
+		batch = d->d_first;
+		KASSERT(batch != NULL, ("depot_take: an empty depot has %u",
+		    atomic_load_u32(&d->d_count)));
+		d->d_first = batch->next_batch;
+		atomic_store_u32(&d->d_count,
+		    atomic_load_u32(&d->d_count) - batch->count);
+	}
+	mtx_unlock(&d->d_lock);
+	return (batch);
+}
+
+/* False: so many items have no room. */
+static bool
+depot_give(struct depot *d, struct item *batch, unsigned room,
+    void (*give)(struct depot *, struct item *))
+{
+	bool fits;
+
+	if (atomic_load_u32(&d->d_count) + batch->count > room)
+		return (false);
+	mtx_lock(&d->d_lock);
+	fits = atomic_load_u32(&d->d_count) + batch->count <= room;
+	if (fits) {
+		give(d, batch);
+		atomic_store_u32(&d->d_count,
+		    atomic_load_u32(&d->d_count) + batch->count);
+	}
+	mtx_unlock(&d->d_lock);
+	return (fits);
+}
+
+/* Fills an empty pile with a batch, if a depot has one. */
 __cold static void
 cache_refill(struct pile *p, enum zone z)
 {
-	struct depot *d = &depots[z];
-	unsigned idle = recyclings[atomic_load_u32(&recycling)].idle *
-	    zones[z].depot_max / 2;
+	const struct recycling *r = &recyclings[atomic_load_u32(&recycling)];
+	const unsigned n = ndepots(r), cpu = mach_curcpu(),
+	    idle = r->idle * zones[z].depot_max / 2;
+	struct item *batch = NULL;
 
-	mtx_lock(&depot_lock);
-	while (p->count < zones[z].cache_max / 2 && d->count > idle) {
-		struct item *it = d->first;
+	for (unsigned i = 0; i < n && batch == NULL; i++)
+		batch = depot_take(&depots[z][(cpu + i) % n], idle);
+	if (batch == NULL)
+		return;
+	p->top = batch;
+	p->count = batch->count;
+}
 
-		d->first = it->next;
-		d->count--;
-		pile_put(p, it);
-	}
-	mtx_unlock(&depot_lock);
+/* Removes the items above the lowest keep ones, as a batch. */
+static struct item *
+pile_split(struct pile *p, unsigned keep)
+{
+	struct item *batch = p->top, *last = batch;
+
+	batch->count = p->count - keep;
+	for (unsigned i = 1; i < batch->count; i++)
+		last = last->next;
+	p->top = last->next;
+	p->count = keep;
+	last->next = NULL;
+	return (batch);
+}
+
+/* Items that each of n depots has room for: at least two batches. */
+static unsigned
+room_of(enum zone z, unsigned n)
+{
+	const unsigned least = zones[z].cache_max + 2,
+	    share = zones[z].depot_max / n;
+
+	return (share > least ? share : least);
 }
 
 /*
- * Returns all but keep items to the depot, and what exceeds the depot to the
- * host.
+ * Gives all but keep items to a depot, and to the host if all depots are full.
  */
 __cold static void
 cache_drain(struct pile *p, enum zone z, unsigned keep)
 {
-	void (*give)(struct depot *, struct item *) =
-	    recyclings[atomic_load_u32(&recycling)].give;
-	struct pile surplus = { NULL, 0 };
+	const struct recycling *r = &recyclings[atomic_load_u32(&recycling)];
+	const unsigned n = ndepots(r), cpu = mach_curcpu(),
+	    room = room_of(z, n);
+	struct item *batch, *next;
 
-	mtx_lock(&depot_lock);
-	while (p->count > keep) {
-		struct item *it = pile_take(p);
-
-		if (depots[z].count < zones[z].depot_max) {
-			give(&depots[z], it);
-			depots[z].count++;
-		} else {
-			pile_put(&surplus, it);
-		}
+	if (p->count <= keep)
+		return;
+	batch = pile_split(p, keep);
+	for (unsigned i = 0; i < n; i++)
+		if (depot_give(&depots[z][(cpu + i) % n], batch, room, r->give))
+			return;
+	for (; batch != NULL; batch = next) {
+		next = batch->next;
+		kfree(batch);
 	}
-	mtx_unlock(&depot_lock);
-	while (surplus.count > 0)
-		kfree(pile_take(&surplus));
 }
 
 void
@@ -299,13 +391,13 @@ mbuf_cache_free(struct mbuf_cache *mc)
 	for (enum zone z = 0; z < Z_COUNT; z++)
 		for (enum pile_use use = 0; use < PILES; use++)
 			cache_drain(&mc->mc_piles[z][use], z, 0);
-	mtx_lock(&depot_lock);
+	mtx_lock(&caches_lock);
 	LIST_REMOVE(mc, mc_link);
 	for (enum zone z = 0; z < Z_COUNT; z++) {
 		allocs_gone[z] += atomic_load_u64(&mc->mc_allocs[z]);
 		frees_gone[z] += atomic_load_u64(&mc->mc_frees[z]);
 	}
-	mtx_unlock(&depot_lock);
+	mtx_unlock(&caches_lock);
 	kfree(mc);
 }
 
@@ -331,7 +423,7 @@ zone_free(enum zone z, void *p)
 
 	count_own(&mc->mc_frees[z]);
 	pile_put(freed, p);
-	if (freed->count > zones[z].cache_max)
+	if (freed->count > (r->keep + 1) * zones[z].cache_max / 2)
 		cache_drain(freed, z, r->keep * zones[z].cache_max / 2);
 }
 
@@ -415,7 +507,10 @@ m_freechain(struct mbuf *m)
 void
 mbuf_init(void)
 {
-	mtx_init(&depot_lock, LC_MBUF);
+	mtx_init(&caches_lock, LC_MBUF);
+	for (enum zone z = 0; z < Z_COUNT; z++)
+		for (unsigned i = 0; i < DEPOTS_MAX; i++)
+			mtx_init(&depots[z][i].d_lock, LC_MBUF);
 	sysctl_register(mbuf_oids, nitems(mbuf_oids));
 	sysctl_register(tunable_oids, nitems(tunable_oids));
 	ctl_view_register("netstat -m", mbuf_show);

@@ -24,6 +24,8 @@
 	X(CALLOUT_DRAIN, "callout_drain")				\
 	/* retired memory is freed under the newest readers */		\
 	X(EPOCH_EARLY, "epoch_early")					\
+	/* a depot of mbufs is not tested again after locking it */	\
+	X(DEPOT_RECHECK, "depot_recheck")				\
 	/* a waiter takes a socket buffer without a second test */	\
 	X(SBLOCK_ONCE, "sblock_once")					\
 	/* two pcbs are locked in the wrong order */			\

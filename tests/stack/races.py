@@ -42,6 +42,7 @@ RACES = (
     Race("mutex_seq", "a mutex is released between the test of it and the park", "sleep", "random", 6, 334),
     Race("callout_drain", "a callout is drained while its handler still runs", "callout", "pct", 365, 377),
     Race("epoch_early", "retired memory is freed while a reader still uses it", "epoch", "pct", 7, 178),
+    Race("depot_recheck", "a list of free mbufs is not tested again when it is locked", "mbuf", "pct", 5, 1180),
     Race("sblock_once", "a waiter takes a socket buffer without testing it again", "unix-share", "random", 1, 1000),
     Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
     Race("pair_recheck", "the peer is not tested again when both are locked", "unix-pair", "random", 1, 1000),

@@ -108,6 +108,7 @@ STRATEGIES = (
     Strategy("net.inet.tcp.pcbtable", ("TCP 4", "RR 16", "CRR 4"), base=TWO_WORKERS),
     Strategy("net.inet.ip.fastforwarding", ("forward",), ("1",)),
     Strategy("net.prefetch", ("forward",), ("1",), COLD),
+    Strategy("kern.mbuf.depots", ("TCP 1", "TCP 4", "forward"), ("1",)),
     Strategy("kern.mbuf.recycle", ("TCP 1", "UDP in", "forward")),
     Strategy("if.<name>.lro", ("TCP 1", "TCP 4"), ("0",)),
     Strategy("if.<name>.monitor", ("received",)),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of kern/: sleep and wakeup, callouts, epochs.
+ * Scenes of kern/: sleep and wakeup, callouts, epochs, mbufs.
  */
 #include "tests/search/scenes.h"
 
 #include "kern/callout.h"
 #include "kern/epoch.h"
+#include "kern/mbuf.h"
 #include "kern/synch.h"
 #include "tests/net.h"
 #include "tests/threads.h"
@@ -128,6 +129,36 @@ epoch_scene(void)
 	CHECK_EQ(epoch_reclaim(), 0);
 }
 
+/*
+ * Each thread frees what it and others have allocated, so that the large
+ * buffers, of which a thread caches four, go through the depots.
+ */
+#define	BUFFERS		6
+
+static void
+use_buffers(void *arg)
+{
+	const unsigned char mine = (unsigned char)(uintptr_t)arg;
+	struct mbuf *m[BUFFERS];
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < BUFFERS; i++) {
+			m[i] = m_getcl(MMAXBYTES);
+			m[i]->m_data[0] = (char)(mine + i * NTHREADS);
+		}
+		for (unsigned i = 0; i < BUFFERS; i++) {
+			CHECK_EQ(m[i]->m_data[0], (char)(mine + i * NTHREADS));
+			(void)m_free(m[i]);
+		}
+	}
+}
+
+static void
+mbuf_scene(void)
+{
+	run_threads(use_buffers);
+}
+
 const struct scene kern_scenes[] = {
 	{ "sleep", "two threads wait for what two others bring",
 	    "lock.mutex=block", NULL, sleep_scene },
@@ -135,5 +166,7 @@ const struct scene kern_scenes[] = {
 	    "lock.mutex=block", NULL, callout_scene },
 	{ "epoch", "three threads look at what one replaces",
 	    "lock.mutex=block", NULL, epoch_scene },
+	{ "mbuf", "four threads exchange large buffers through two depots",
+	    "lock.mutex=block kern.mbuf.depots=2", NULL, mbuf_scene },
 	{ .name = NULL },
 };
