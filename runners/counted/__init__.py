@@ -6,6 +6,7 @@
 - programs: the guest's program and QEMU's plugin, compiled once for each content.
 - boot: a kernel boots in QEMU and runs all loads, while the plugin counts.
 - console: the line of a console that names why a kernel failed.
+- loads: the names of loads and their units.
 - counts: what the plugin counted, by function.
 - comparison: the functions whose counts differ, and a verdict for each load.
 - table: the comparison in words and numbers.

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.counted import page, table
+from runners.counted import loads, page, table
 from runners.counted.command import Request, run
 from runners.counted.comparison import Verdict
 from runners.counted.errors import CountedError
@@ -24,8 +24,6 @@ from runners.counted.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
 MORE, FAILED = 1, 2
-LABEL = "counted."
-"""The first word of all names of loads."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -87,11 +85,6 @@ def _base(options: argparse.Namespace) -> str:
     return name if options.commit == "HEAD" else f"{name} {options.commit}"
 
 
-def _load(prefix: str) -> str:
-    """Returns the beginning of the names of loads, which may lack the first word."""
-    return prefix if not prefix or prefix.startswith(LABEL) else f"{LABEL}{prefix}"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     options = parser().parse_args(argv)
@@ -104,8 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         patches = [(name, _content(name)) for name in options.patches]
         request = Request(
-            options.base, patches, var.absolute(), options.commit, options.config, _load(options.only), options.boots,
-            options.limit,
+            options.base, patches, var.absolute(), options.commit, options.config,
+            loads.prefix(options.only), options.boots, options.limit,
         )  # fmt: skip
         result = run(request, Progress(sys.stderr))
         if options.json:

@@ -15,7 +15,7 @@ from typing import Any
 from django.template import Context, Engine
 from django.utils.safestring import mark_safe
 
-from runners.counted import table
+from runners.counted import loads, table
 from runners.counted.command import Result
 from runners.counted.comparison import LoadComparison, Verdict, overall
 from runners.counted.errors import BootError, BuildError, CountedError
@@ -45,7 +45,7 @@ def of_result(about: About, result: Result) -> str:
         loads=[_load(load) for load in result.loads],
         differing=[_functions(load) for load in result.loads if load.functions],
         unexplained=[
-            {"name": load.name, "instructions": f"{load.unexplained:+.2f}", "unit": table.unit(load.name)}
+            {"name": load.name, "instructions": f"{load.unexplained:+.2f}", "unit": loads.unit(load.name)}
             for load in result.loads
             if load.unexplained
         ],
@@ -62,7 +62,7 @@ def _load(load: LoadComparison) -> dict[str, str]:
     before, after = load.base.instructions, load.patched.instructions
     return {
         "name": load.name,
-        "unit": table.unit(load.name),
+        "unit": loads.unit(load.name),
         "base": f"{before:.2f}",
         "patched": f"{after:.2f}",
         "spread": f"{load.spread:.2f}",
@@ -75,7 +75,7 @@ def _load(load: LoadComparison) -> dict[str, str]:
 def _functions(load: LoadComparison) -> dict[str, Any]:
     return {
         "name": load.name,
-        "unit": table.unit(load.name),
+        "unit": loads.unit(load.name),
         "functions": [
             {"name": one.name, **dict(zip(table.KINDS, map(table.number, one.cost), strict=True))}
             for one in load.functions

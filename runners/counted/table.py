@@ -8,23 +8,12 @@ from typing import Any
 
 from runners.counted.comparison import RESOLUTION, FunctionDifference, LoadComparison, Verdict, overall
 from runners.counted.counts import Cost
+from runners.counted.loads import unit
 
-UNITS = {
-    "tcp.rr": "round trip",
-    "udp.rr": "round trip",
-    "tcp.stream": "write of 16 KB",
-    "tcp.connect": "connection",
-    "udp.forward": "packet",
-}
 SHOWN_FUNCTIONS = 20
 SIGN = {Verdict.MORE: "▲", Verdict.FEWER: "▼", Verdict.EQUAL: "="}
 KINDS = dict(zip(Cost._fields, ("instructions", "locked instructions", "memory accesses"), strict=True))
 """The kinds of cost, with their names."""
-
-
-def unit(load: str) -> str:
-    """Returns what one unit of a load is: of counted.tcp.rr/local/ipv4 a round trip."""
-    return UNITS.get(load.partition("/")[0].removeprefix("counted."), "unit")
 
 
 def lines(loads: Sequence[LoadComparison], boots: int) -> Iterator[str]:

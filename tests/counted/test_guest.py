@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.counted import programs
+from runners.counted import loads, programs
 from runners.counted.boot import Boot, Machine, boot
 from runners.counted.counts import Symbols
 from runners.counted.errors import BootError, CountedError
@@ -20,15 +20,6 @@ from runners.labs import vmimage, vmlab
 
 # Debian's kernel comes without its symbols, so all of it counts as one function.
 SYMBOLS = Symbols(["ffffffff81000000 T kernel"])
-LOADS = [
-    f"counted.{load}/{family}"
-    for load in (
-        "tcp.rr/local", "tcp.rr/routed", "udp.rr/local", "udp.rr/routed", "tcp.stream/local", "tcp.stream/routed",
-        "tcp.connect/local", "udp.forward/routed",
-    )
-    for family in ("ipv4", "ipv6")
-]  # fmt: skip
-
 Start = Callable[..., Boot]
 
 
@@ -45,7 +36,7 @@ def start(machine: Machine, folder: Path, seed: int = 1) -> Boot:
 
 def test_every_load_runs_and_is_counted(machine: Machine, tmp_path: Path) -> None:
     made = start(replace(machine, windows=1), tmp_path / "boot")
-    assert list(made.windows) == LOADS
+    assert tuple(made.windows) == loads.NAMES
     for windows in made.windows.values():
         (window,) = windows
         cost = window.functions["kernel"]

@@ -15,6 +15,10 @@ from runners.counted.__main__ import FAILED, main
     [
         (["--json", "nowhere/x.json", "x.patch"], "--json: there is no directory "),
         (["--html", "nowhere/x.html", "x.patch"], "--html: there is no directory "),
+        (
+            ["--only", "tcp.rx", "Makefile"],
+            "no load has a name that begins with “counted.tcp.rx” (did you mean counted.tcp.rr",
+        ),
         (["x.patch"], "x.patch cannot be read: No such file or directory"),
     ],
 )
@@ -22,6 +26,7 @@ def test_what_cannot_be_compared_is_an_error(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "Makefile").touch()
     monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
     assert main(["--base", str(tmp_path), *words]) == FAILED
     assert message in capsys.readouterr().err
