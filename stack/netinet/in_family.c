@@ -137,7 +137,7 @@ in4_ismany(const struct mbuf *m, const struct in6_addr *addr)
 	    __predict_false(a.s_addr == INADDR_BROADCAST))
 		return (true);
 	if (rcvif == NULL)
-		return (false);
+		return (if_hasbroadcast(a));
 	return (__predict_false((m->m_flags & (M_BCAST | M_MCAST)) != 0) ||
 	    (__predict_false(a.s_addr != rcvif->if_addr.s_addr) &&
 	    if_isbroadcast(rcvif, a)));

@@ -74,8 +74,7 @@ void
 tcp_updatewindow(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	if (SEQ_GT(tp->snd_wl1, sg->sg_seq) ||
-	    (tp->snd_wl1 == sg->sg_seq && (SEQ_GT(tp->snd_wl2, sg->sg_ack) ||
-	    (tp->snd_wl2 == sg->sg_ack && sg->sg_win <= tp->snd_wnd))))
+	    (tp->snd_wl1 == sg->sg_seq && SEQ_GT(tp->snd_wl2, sg->sg_ack)))
 		return;
 	tp->snd_wnd = sg->sg_win;
 	tp->snd_wl1 = sg->sg_seq;

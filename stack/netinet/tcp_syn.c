@@ -9,6 +9,7 @@
 #include "netinet/tcp_header.h"
 #include "netinet/tcp_syncache.h"
 
+#define	LOST_SYN_RTO	(3 * NSEC_PER_SEC)	/* RFC 6298 (5.7) */
 #define	SYN_HEADROOM	64
 
 /* RFC 7323 section 2.3: the scale for the max buffer size. */
@@ -204,11 +205,25 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 	return (0);
 }
 
+/*
+ * Begins more carefully if the timer sent our SYN again.  No round trip was
+ * measured then.  The first timeout of 1 s may only have been too short.
+ */
+static void
+after_lost_syn(struct tcpcb *tp, unsigned timeouts)
+{
+	if (timeouts > 0 && tp->t_rto < LOST_SYN_RTO)
+		tp->t_rto = LOST_SYN_RTO;
+	if (timeouts > 1)
+		tp->snd_cwnd = tp->t_maxseg;	/* RFC 6928 section 2 */
+}
+
 /* Both SYNs have been acknowledged. */
 static void
 established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
+	const unsigned timeouts = tp->t_rxtshift;
 
 	TCPSTAT_INC(connects);
 	tp->snd_una = tp->iss + 1;
@@ -222,6 +237,7 @@ established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	tcp_setstate(tp, TCPS_ESTABLISHED);
 	tcp_mtu_init(tp);
 	tcp_cc_init(tp);
+	after_lost_syn(tp, timeouts);
 	tcp_recover_init(tp);
 	tcp_timer_keep(tp);
 	soisconnected(so);
@@ -301,6 +317,7 @@ adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 	tp->ts_recent = h->hf_tsval;
 	tp->ts_recent_time = getuptime();
 	tp->t_rttstart = h->hf_sent;
+	tp->t_rxtshift = h->hf_rexmits;
 	tp->t_rttseq = h->hf_iss + 1;
 	tcp_setmss(tp);
 }

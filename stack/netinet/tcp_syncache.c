@@ -24,7 +24,6 @@ struct syncache {
 	nsec_t		 sc_since GUARDED_BY(bucket_role);
 	/* [b] when to retransmit or give up */
 	nsec_t		 sc_due GUARDED_BY(bucket_role);
-	unsigned	 sc_rexmits GUARDED_BY(bucket_role);	/* [b] */
 	unsigned	 sc_challenges GUARDED_BY(bucket_role);	/* [b] */
 };
 
@@ -144,7 +143,7 @@ make_room_elsewhere(struct bucket *own)
 static nsec_t
 backoff(const struct syncache *sc) REQUIRES(bucket_role)
 {
-	return (tcp_msec(&tcp_rexmit_initial) << sc->sc_rexmits);
+	return (tcp_msec(&tcp_rexmit_initial) << sc->sc_half.hf_rexmits);
 }
 
 bool
@@ -271,12 +270,12 @@ bucket_due(struct bucket *b, nsec_t now, struct tcp_half *due)
 		next = TAILQ_NEXT(sc, sc_link);
 		if (sc->sc_due > now)
 			continue;
-		if (sc->sc_rexmits >= atomic_load_u32(&tcp_synrexmtlimit)) {
+		if (sc->sc_half.hf_rexmits >= atomic_load_u32(&tcp_synrexmtlimit)) {
 			TCPSTAT_INC(syntimeout);
 			entry_free(b, sc);
 			continue;
 		}
-		sc->sc_rexmits++;
+		sc->sc_half.hf_rexmits++;
 		sc->sc_half.hf_sent = 0;
 		sc->sc_due = now + backoff(sc);
 		due[n++] = sc->sc_half;

@@ -19,6 +19,7 @@ struct tcp_half {
 	uint16_t	 hf_win;	/* our unscaled window */
 	uint8_t		 hf_scale, hf_peerscale;
 	struct ip_sendopts hf_opts;
+	unsigned	 hf_rexmits;	/* of our SYN, by its timer */
 	nsec_t		 hf_sent; /* time of our SYN if sent once, else 0 */
 };
 

@@ -101,17 +101,16 @@ user_timeout_left(const struct tcpcb *tp, nsec_t since, nsec_t now)
 }
 
 /*
- * Sets a timer that repeats a segment, but not beyond the time at which
+ * When a segment is repeated: after delay, but not beyond the time at which
  * TCP_USER_TIMEOUT ends the connection.
  */
-static void
-set_repeat(struct tcpcb *tp, enum tcp_timer which, nsec_t delay, nsec_t since,
-    nsec_t now)
+static nsec_t
+repeat_delay(const struct tcpcb *tp, nsec_t delay, nsec_t since, nsec_t now)
 {
 	const nsec_t left = user_timeout_left(tp, since, now);
 
 	/* none is left if a keep-alive probe was due only afterwards */
-	tcp_timer_set(tp, which, left > 0 && left < delay ? left : delay);
+	return (left > 0 && left < delay ? left : delay);
 }
 
 unsigned
@@ -157,7 +156,8 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 	if (timer_gaveup(tp, now))
 		return (timer_giveup(tp));
 	TCPSTAT_INC(rexmttimeo);
-	set_repeat(tp, TT_REXMT, backoff(tp), tp->t_rxtsince, now);
+	tcp_timer_set(tp, TT_REXMT, repeat_delay(tp, backoff(tp), tp->t_rxtsince,
+	    now));
 	if (tp->t_state < TCPS_ESTABLISHED) {
 		/* ECN may be the cause (RFC 3168 section 6.1.1.1) */
 		tp->t_flags &= ~(unsigned)TF_ECN;
@@ -185,7 +185,8 @@ timer_persist(struct tcpcb *tp, nsec_t now)
 		return (timer_giveup(tp));
 	/* Set before output, which would start with the first interval. */
 	tp->t_rxtshift++;
-	set_repeat(tp, TT_PERSIST, backoff(tp), tp->t_rxtsince, now);
+	tcp_timer_set(tp, TT_PERSIST, repeat_delay(tp, backoff(tp), tp->t_rxtsince,
+	    now));
 	tp->t_flags |= TF_FORCE;
 	(void)tcp_output(tp);
 	tp->t_flags &= ~(unsigned)TF_FORCE;
@@ -223,6 +224,19 @@ tcp_timer_keep(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 		tcp_timer_clear(tp, TT_KEEP);
 }
 
+/*
+ * Sets the timer for the next probe.  Input does not set it: if the peer has
+ * answered meanwhile, the connection is idle again after keepidle.
+ */
+static void
+await_keepnext(struct tcpcb *tp, nsec_t now)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	const nsec_t left = tp->t_keepnext - now, idle = keepidle(tp);
+
+	tcp_timer_set(tp, TT_KEEP, left < idle ? left : idle);
+}
+
 /* RFC 9293 section 3.8.4. */
 static struct tcpcb *
 timer_keep(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -240,6 +254,10 @@ timer_keep(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 		tcp_timer_set(tp, TT_KEEP, keepidle(tp) - idle);
 		return (tp);
 	}
+	if (tp->t_keepprobes > 0 && now < tp->t_keepnext) {
+		await_keepnext(tp, now);
+		return (tp);
+	}
 	/* as in Linux, the user timeout replaces the probe limit */
 	if (tp->t_usertimeo == 0 ? tp->t_keepprobes >= limit :
 	    tp->t_keepprobes > 0 &&
@@ -250,8 +268,9 @@ timer_keep(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	TCPSTAT_INC(keepprobe);
 	tp->t_keepprobes++;
 	tcp_sendprobe(tp);
-	set_repeat(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
-	    tcp_msec(&tcp_keepintvl), tp->t_lastrecv, now);
+	tp->t_keepnext = now + repeat_delay(tp, tp->t_keepintvl != 0 ?
+	    tp->t_keepintvl : tcp_msec(&tcp_keepintvl), tp->t_lastrecv, now);
+	await_keepnext(tp, now);
 	return (tp);
 }
 

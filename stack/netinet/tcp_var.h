@@ -206,6 +206,7 @@ struct tcpcb {
 
 	/* Keep-alive and limits. */
 	nsec_t		 t_keepidle, t_keepintvl;
+	nsec_t		 t_keepnext;	/* when the next probe is due */
 	unsigned	 t_keepcnt, t_keepprobes;
 	nsec_t		 t_usertimeo;	/* TCP_USER_TIMEOUT, 0: none */
 	nsec_t		 t_deferaccept;	/* TCP_DEFER_ACCEPT, 0: none */

@@ -198,21 +198,16 @@ TEST(shut_window_is_probed_and_reopened)
 
 	set_up(&f);
 	f.p.window = 0;
-	ack(&f, 0);		/* an update may not shrink the window ... */
+	ack(&f, 0);
 	t_send(f.so, bytes, 100);
-	peer_await(&s, 1000);
-	if (s.len > 0) {	/* ... but data then fills it */
-		ack(&f, 100);
-		t_send(f.so, bytes + 100, 100);
-		peer_await(&s, 2000);
-	}
+	peer_await(&s, 2000);
 	CHECK_EQ(s.len, 0);	/* a probe: below the window, no data */
-	CHECK(SEQ_LT(s.seq, f.p.rcv_nxt + 100));
+	CHECK(SEQ_LT(s.seq, f.p.rcv_nxt));
 	peer_forget();
 	f.p.window = 60000;
+	ack(&f, 0);
+	expect_data(&f, 0, 100, 100);
 	ack(&f, 100);
-	expect_data(&f, 100, 100, 100);
-	ack(&f, 200);
 	take_down(&f);
 }
 
