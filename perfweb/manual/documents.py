@@ -30,6 +30,7 @@ FIRST = "tutorials/first-verdict"
 
 OUTSIDE = {
     "stack/README.md": "explanation/stack",
+    "stack/tests/conformance.md": "reference/conformance",
     "stack/tests/packetdrill.md": "reference/packetdrill",
     "playbooks/README.md": "reference/playbooks",
 }

@@ -32,7 +32,6 @@
 #define	IFNAME		"pkt0"
 #define	DEFAULT_INET	"192.168.0.1/16" /* address in packetdrill's examples */
 #define	DEFAULT_PLEN	"/16"			/* its default netmask */
-#define	PACKET_WAIT	(4 * 3600 * NSEC_PER_SEC) /* longer than all timers */
 #define	EPOLL_STEP	NSEC_PER_MSEC
 
 /* Packets sent by the stack that the script has not received. */
@@ -44,6 +43,7 @@ struct packet {
 
 static struct if_config config = { .name = IFNAME, .queues = 1 };
 static struct ifnet *ifp;
+static nsec_t packet_wait = 4 * 3600 * NSEC_PER_SEC; /* longer than all timers */
 static struct mtx sent_lock;
 static TAILQ_HEAD(, packet) sent = TAILQ_HEAD_INITIALIZER(sent);
 					/* [sent_lock] */
@@ -147,7 +147,7 @@ pd_netdev_receive(void *arg, void *buf, size_t *len, long long *usecs)
 
 	(void)arg;
 	api_enter();
-	p = await_packet(mach_uptime() + PACKET_WAIT);
+	p = await_packet(mach_uptime() + packet_wait);
 	*usecs = p != NULL ? p->usecs : usecs_now();
 	if (p != NULL) {
 		n = p->m->m_pkthdr.len;
@@ -335,7 +335,7 @@ set_inet(const char *value)
 	return (EINVAL);
 }
 
-/* Processes one word of the flags: inet=, inet6=, conf=, or a tunable. */
+/* Processes one word of the flags: inet=, inet6=, conf=, mtu=, or a tunable. */
 static int
 set_flag(char *word)
 {
@@ -349,6 +349,10 @@ set_flag(char *word)
 		return (set_inet(value));
 	if (strcmp(word, "conf") == 0)
 		return (loader_read(value));
+	if (strcmp(word, "mtu") == 0) {
+		config.mtu = (uint32_t)strtoul(value, NULL, 10);
+		return (0);
+	}
 	error = strcmp(word, "inet6") == 0 ?
 	    in6_config_set(&config, value, why, sizeof(why)) :
 	    sysctl_set(word, value, why, sizeof(why));
@@ -401,6 +405,12 @@ attach_interface(void)
 	if (config.ninet6 > 0 && route6_add(&in6addr_any, 0, NULL, ifp,
 	    0) != 0)
 		console("so_flags: keeping the default IPv6 route of conf");
+}
+
+EXPORT void
+packetdrill_interface_patience(long long usecs)
+{
+	packet_wait = usecs * NSEC_PER_USEC;
 }
 
 EXPORT void

@@ -61,5 +61,7 @@ struct packetdrill_interface {
 
 void	 packetdrill_interface_init(const char *flags,
 	    struct packetdrill_interface *);
+/* Sets how long netdev_receive waits; packetdrill does not know this one. */
+void	 packetdrill_interface_patience(long long usecs);
 
 #endif /* API_PACKETDRILL_H */

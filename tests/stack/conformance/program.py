@@ -1,32 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs packetdrill scripts against the stack: `./dev conformance [FOLDER ...]`.
-
-Each script has a separate stack in virtual time. The result is a line for each, and with --json a list of objects:
-
-    {"script": "NAME", "result": "pass" | "fail", "clauses": ["RFC 9293 3.8.4", ...], "error": null | "first line"}
-
-The clauses are those that the comments of the script name. stack/tests/packetdrill.md has the expected results.
-"""
+"""Runs packetdrill with the stack: for scripts that need all of its language."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.stack.builds import ROOT
+from tests.stack.conformance.cases import clauses
+from tests.stack.conformance.runs import Result
 from tests.stack.topology import Installed
 
-OWN = ROOT / "stack" / "tests" / "packetdrill"
 WAIT = 60  # virtual hours pass in no time, so a longer script hangs
 LOCAL = "192.168.0.1"
 LIBRARY = "libstack_packetdrill.so"
@@ -50,30 +40,6 @@ chmod +x "$undo"
 for setting; do sysctl -q "${setting#/proc/sys/}"; done
 exit 0
 """
-
-_RFC = re.compile(r"RFC (\d+)")
-_CLAUSE = re.compile(r" ?(?:sections? )?(\d+(?:\.\d+)*|(?:MUST|SHLD|MAY)-\d+)\b(?:,| and)?")
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of a script; `error` is the first line that packetdrill printed."""
-
-    script: str
-    result: str
-    clauses: tuple[str, ...]
-    error: str | None
-
-
-def clauses(text: str) -> Iterator[str]:
-    """The clauses that comments name: "RFC 9293 3.8.4, MUST-15" yields "RFC 9293 3.8.4" and "RFC 9293 MUST-15"."""
-    for line in text.splitlines():
-        comment = line.partition("//")[2]
-        for found in _RFC.finditer(comment):
-            end = found.end()
-            while clause := _CLAUSE.match(comment, end):
-                yield f"RFC {found[1]} {clause[1]}"
-                end = clause.end()
 
 
 def prepare(scripts: Path, installed: Installed, room: Path) -> Path:
@@ -142,11 +108,17 @@ class Runner:
         error = self.error(script)
         name = str(script.relative_to(self.room / "scripts"))
         named = tuple(dict.fromkeys(clauses(script.read_text(errors="replace"))))
-        return Result(name, "pass" if error is None else "fail", named, error)
+        return Result(name, "ipv4", "pass" if error is None else "fail", named, error)
 
 
-def run_folder(program: str, folder: Path, parts: Sequence[str], tunables: Sequence[str]) -> list[Result]:
-    """Run the scripts below a folder, one for each CPU, and print a line for each; `parts` of names select some."""
+def run_folders(folders: Sequence[Path], parts: Sequence[str], tunables: Sequence[str]) -> Iterator[Result]:
+    """Run the scripts below folders, one for each CPU; `parts` of names select some."""
+    program = find_program()
+    for folder in folders:
+        yield from _run_folder(program, folder, parts, tunables)
+
+
+def _run_folder(program: str, folder: Path, parts: Sequence[str], tunables: Sequence[str]) -> Iterator[Result]:
     installed = Installed(targets=[LIBRARY])
     try:
         with tempfile.TemporaryDirectory(prefix="conformance-") as room:
@@ -157,14 +129,10 @@ def run_folder(program: str, folder: Path, parts: Sequence[str], tunables: Seque
                 if not parts or any(part in str(path.relative_to(scripts)) for part in parts)
             ]
             runner = Runner(program, installed, Path(room), tunables)
-            results = []
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                for result in pool.map(runner.result, chosen):
-                    print("pass" if result.error is None else "FAIL", result.script, result.error or "", flush=True)
-                    results.append(result)
+                yield from pool.map(runner.result, chosen)
     finally:
         installed.remove()
-    return results
 
 
 def find_program() -> str:
@@ -175,31 +143,3 @@ def find_program() -> str:
             "conformance: packetdrill is missing: build https://github.com/google/packetdrill and set PACKETDRILL to it"
         )
     return found
-
-
-def main(words: Sequence[str]) -> int:
-    """Return 1 if a script fails."""
-    parser = argparse.ArgumentParser(prog="./dev conformance", description="Run packetdrill scripts against the stack.")
-    parser.add_argument(
-        "folder", nargs="*", type=Path, default=[OWN], help="a tree of scripts; default: the stack's own"
-    )
-    parser.add_argument("--only", action="append", default=[], metavar="PART", help="scripts with PART in their path")
-    parser.add_argument("--personality", choices=PERSONALITIES, default="default", help="tunables of a system")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a tunable of the stack")
-    parser.add_argument("--json", type=Path, help="write the results to this file")
-    options = parser.parse_args(words)
-    for folder in options.folder:
-        if not folder.is_dir():
-            parser.error(f"{folder} is not a folder")
-    program = find_program()
-    tunables = [f"{name}={value}" for name, value in PERSONALITIES[options.personality].items()] + options.set
-    results = [result for folder in options.folder for result in run_folder(program, folder, options.only, tunables)]
-    failed = sum(result.error is not None for result in results)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
-    print(f"{len(results) - failed} passed, {failed} failed")
-    return 1 if failed or not results else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

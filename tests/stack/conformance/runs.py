@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs cases at the same time, each in a process of its own, since a process can have one stack only."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+from tests.stack.conformance.cases import Case
+from tests.stack.conformance.play import MismatchError, play
+
+WAIT = 60  # virtual hours pass in no time, so a longer script hangs
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a script; `error` is what was different."""
+
+    script: str
+    family: str
+    result: str
+    clauses: tuple[str, ...]
+    error: str | None
+
+
+def _child(answer: Connection, library: Path, case: Case, family: str, options: dict[str, Collection[str]]) -> None:
+    try:
+        play(library, case, family, **options)
+        answer.send(None)
+    except (MismatchError, ValueError) as error:
+        answer.send(str(error))
+    answer.close()
+    os._exit(0)  # threads of the stack and blocked calls end with the process
+
+
+def run(
+    library: Path,
+    cases: Sequence[tuple[Case, str]],
+    tunables: Collection[str] = (),
+    loose: Collection[str] = (),
+) -> Iterator[Result]:
+    """Run cases with families; yield each result when its process ends."""
+    context = multiprocessing.get_context("fork")
+    waiting = list(reversed(cases))
+    running: dict[Connection, tuple[ForkProcess, Case, str, float]] = {}
+    options = {"tunables": tunables, "loose": loose}
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            case, family = waiting.pop()
+            receiver, sender = context.Pipe(duplex=False)
+            child = context.Process(target=_child, args=(sender, library, case, family, options))
+            child.start()
+            sender.close()
+            running[receiver] = (child, case, family, time.monotonic() + WAIT)
+        ready = wait(list(running), timeout=1)
+        for receiver, (child, case, family, deadline) in list(running.items()):
+            if receiver in ready:
+                try:
+                    error = receiver.recv()
+                except EOFError:
+                    child.join()
+                    error = f"the stack ended with status {child.exitcode}"
+            elif time.monotonic() > deadline:
+                child.kill()
+                error = f"not finished after {WAIT} seconds"
+            else:
+                continue
+            child.join()
+            receiver.close()
+            del running[receiver]
+            yield Result(case.name, family, "pass" if error is None else "fail", case.clauses, error)

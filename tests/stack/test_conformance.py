@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The scripts of the stack: each passes with each protocol, and each MUST of RFC 9293 has one or a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.stack import builds
+from tests.stack.conformance import cases, runs, table
+from tests.stack.conformance.__main__ import LIBRARY
+
+
+@pytest.fixture(scope="module")
+def library() -> Path:
+    return builds.make("release", LIBRARY) / LIBRARY
+
+
+def test_all_scripts_pass_with_each_protocol(library: Path) -> None:
+    played = [(case, family) for case in cases.read_folder(table.OWN) for family in case.families]
+    failed = [f"{each.script} {each.family}: {each.error}" for each in runs.run(library, played) if each.error]
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("+0 > S. 0:0(0) ack 2 <...>", "sent: S. 0(0) ack 1"),
+        ("+1 > S. 0:0(0) ack 1 <...>", "not 1.000"),
+        ("+.5 < . 1:1(0) ack 1 win 100", "unexpected"),
+        ("+0 > S. 0:0(0) ack 1 <mss 1400>", "options <mss 1460>"),
+        ("+0 getsockopt(3, SOL_SOCKET, SO_ERROR, [7], [4]) = 0", "getsockopt() gave 0"),
+    ],
+)
+def test_a_difference_is_reported_with_its_line(library: Path, tmp_path: Path, line: str, error: str) -> None:
+    listen = (table.OWN / "parts" / "listen.pkt").read_text()
+    (tmp_path / "wrong.pkt").write_text(f"{listen}+0 < S 0:0(0) win 100 <mss 1000>\n{line}\n")
+    [case] = cases.read_folder(tmp_path)
+    [result] = runs.run(library, [(case, "ipv4")])
+    assert result.result == "fail"
+    assert result.error is not None
+    assert result.error.startswith("line 6: ")
+    assert error in result.error
+
+
+def test_what_is_ignored_makes_no_difference(library: Path, tmp_path: Path) -> None:
+    established = "families ipv4\n" + (table.OWN / "parts" / "listen.pkt").read_text()
+    established += "+0 < S 0:0(0) win 100 <mss 1000,sackOK,nop,nop>\n"
+    (tmp_path / "loose.pkt").write_text(established + "+0 > S. 0:0(0) ack 1 win 9 <sackOK,mss 1460>\n")
+    [case] = cases.read_folder(tmp_path)
+    for loose, result in (((), "fail"), (("window",), "fail"), (("window", "order"), "pass")):
+        assert [each.result for each in runs.run(library, [(case, "ipv4")], loose=loose)] == [result]
