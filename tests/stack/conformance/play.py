@@ -328,7 +328,10 @@ class Player:
         ended: list[float] = []
         problem: list[Exception] = []
 
+        started = threading.Event()
+
         def block() -> None:
+            started.set()
             try:
                 run()
             except MismatchError as error:
@@ -338,7 +341,8 @@ class Player:
         thread = threading.Thread(target=block, daemon=True)
         self.blocked = (thread, ended, until)
         thread.start()
-        thread.join(0.02)  # it is blocked then, or will be at the same virtual time
+        started.wait()
+        thread.join(0.05)  # no virtual time passes here, so the call begins at its time
 
     def _no_call(self, call: Call) -> Callable[[Call], Callable[[], None]]:
         raise MismatchError(f"{call.name}() is unknown")
