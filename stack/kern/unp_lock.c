@@ -13,7 +13,7 @@ const struct unp_lockops *const unp_strategies[] = {
 	&unp_sopair, NULL
 };
 const struct unp_lockops *unp_lockops = &unp_single;
-atomic_u64 unp_relocks, unp_tryfails;
+atomic_u64 unp_relocks COUNTERS, unp_tryfails COUNTERS;
 
 static const char *const names[] = { "giant", "single", "global", "rwlock",
     "pair", "socket", NULL };

@@ -26,7 +26,7 @@ static bool
 pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
     REQUIRES(unp_linkage)
 {
-	atomic_count_u64(&unp_relocks, 1);
+	counter_add(&unp_relocks, 1);
 	unp_unlock_own(a, NULL);
 	unp_lock_two(a, b);
 	if (pick(a) == b || PLANTED(PAIR_RECHECK))
@@ -45,7 +45,7 @@ pair_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
 		unp_ref(b);
 		if (b == a || unp_mtx_trylock(b))
 			break;
-		atomic_count_u64(&unp_tryfails, 1);
+		counter_add(&unp_tryfails, 1);
 		if ((uintptr_t)a < (uintptr_t)b || PLANTED(PAIR_ORDER)) {
 			unp_mtx_lock(b);
 			break;

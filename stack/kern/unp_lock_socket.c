@@ -68,7 +68,7 @@ sopair_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
 			sopair_take(other);
 			break;
 		}
-		atomic_count_u64(&unp_relocks, 1);
+		counter_add(&unp_relocks, 1);
 		sopair_leave(so);
 		sopair_lock(so, other);
 		if (pick(a) == b)

@@ -10,6 +10,7 @@
 #ifndef KERN_UNPCB_H
 #define KERN_UNPCB_H
 
+#include "kern/counter.h"
 #include "kern/socketvar.h"
 
 struct unp_rights;
@@ -159,7 +160,7 @@ unp_sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 }
 
 /* Helpers for strategies. */
-extern atomic_u64 unp_relocks, unp_tryfails;	/* counters */
+extern atomic_u64 unp_relocks, unp_tryfails;	/* COUNTERS */
 /* A pick: returns unp_conn. */
 struct unpcb *unp_peer(struct unpcb *) REQUIRES(unp_linkage);
 /*

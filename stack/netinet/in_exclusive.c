@@ -28,7 +28,7 @@ static struct {
 };
 
 static char names[64];			/* [I] after boot */
-static atomic_u64 queued, drops;	/* [a] */
+static atomic_u64 queued COUNTERS, drops COUNTERS;
 static atomic_u64 longest;		/* [a] written under queue.lock */
 
 static const struct sysctl_oid exclusive_oids[] = {
@@ -62,7 +62,7 @@ exclusive_take(struct mbuf *m, unsigned hlen)
 		worker_wake(&queue.worker);
 	}
 	mtx_unlock(&queue.lock);
-	atomic_count_u64(full ? &drops : &queued, 1);
+	counter_add(full ? &drops : &queued, 1);
 	if (full)
 		m_freem(m);
 	return (true);

@@ -14,6 +14,7 @@
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
+#include "kern/counter.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_driver.h"
@@ -45,9 +46,9 @@ static struct {
 #define	X(name, descr) atomic_u64 name;
 	TUNNEL_STATS(X)
 #undef X
-} tunnelstat;
+} tunnelstat COUNTERS;
 
-#define	TUNNELSTAT_INC(name)	atomic_count_u64(&tunnelstat.name, 1)
+#define	TUNNELSTAT_INC(name)	counter_add(&tunnelstat.name, 1)
 
 static const struct sysctl_oid tunnel_oids[] = {
 #define	X(name, descr)							\

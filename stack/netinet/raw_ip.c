@@ -12,7 +12,7 @@
 #define	RAW_MANY	64	/* max sockets that receive one packet */
 
 struct rwlock raw_lock;
-struct rawstat rawstat;
+struct rawstat rawstat COUNTERS;
 static LIST_HEAD(, rawcb) raw_list GUARDED_BY(raw_lock);	/* [r] */
 static atomic_u32 raw_count; /* [a] number of raw sockets, usually 0 */
 

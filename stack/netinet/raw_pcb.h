@@ -7,6 +7,7 @@
 
 #include <netinet/icmp6.h>
 
+#include "kern/counter.h"
 #include "netinet/in_pcb.h"
 #include "netinet/raw_ip.h"
 
@@ -63,7 +64,7 @@ struct rawstat {
 #undef X
 };
 extern struct rawstat rawstat;
-#define	RAWSTAT_INC(name)	atomic_count_u64(&rawstat.name, 1)
+#define	RAWSTAT_INC(name)	counter_add(&rawstat.name, 1)
 
 /* Options of raw(7), RFC 3542 and IP; arguments as in pr_setopt. */
 int	 raw_setopt(struct socket *so, int level, int name, const void *,

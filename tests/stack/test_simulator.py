@@ -64,6 +64,14 @@ def test_streams_with_nothing_in_common_scale_and_giant_does_not(sim: Installed)
     assert four < 1.3 * one
 
 
+@pytest.mark.parametrize("machine", ["generic", "server-64"])
+@pytest.mark.parametrize("locking", ["pair", "socket"])
+def test_unix_sockets_with_their_own_locks_share_no_line(sim: Installed, machine: str, locking: str) -> None:
+    options = ("--workload", "unix", "--machine", machine, "--set", f"unix.locking={locking}", "--streams", "56")
+    one, many = rates(sim, *options, "--cpus", "1,64")
+    assert many > 50 * one
+
+
 def test_blocks_have_the_instructions_of_the_program_and_not_the_estimate(sim: Installed) -> None:
     lane = json.loads(run(f"{sim.prefix}/bin/simstack", "--lane"))["lane"]
     for row in lane:
