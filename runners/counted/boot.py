@@ -7,6 +7,7 @@ A seed changes what the guest's random number generator returns, and when its wi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -42,8 +43,8 @@ _UP, _DONE = "counted: up", "counted: done"
 class Machine:
     """What all boots of a comparison share.
 
-    `limit` is the max number of seconds of a boot, `only` the beginning of the names of its loads, `windows` the number
-    of windows of each load.
+    `limit` is the max number of seconds of a boot, without those in which it waits for a CPU, `only` the beginning of
+    the names of its loads, `windows` the number of windows of each load.
     """
 
     plugin: Path
@@ -111,7 +112,7 @@ def _run(argv: Sequence[str], folder: Path, limit: float) -> bool:
             raise CountedError(f"{QEMU} is missing: run runners/install.sh kernel")
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
         try:
-            ended = _wait(process, folder / "console", time.monotonic() + limit)
+            ended = _wait(process, folder / "console", limit)
         finally:
             _end(process)
         if ended and process.returncode != 0:
@@ -120,18 +121,30 @@ def _run(argv: Sequence[str], folder: Path, limit: float) -> bool:
     return ended
 
 
-def _wait(process: subprocess.Popen[bytes], log: Path, deadline: float) -> bool:
-    """Waits until QEMU ends; returns False at the deadline, and soon after a decisive line, which more lines follow."""
-    failed = False
+def _wait(process: subprocess.Popen[bytes], log: Path, limit: float) -> bool:
+    """Waits until QEMU ends; returns False after the limit, and soon after a decisive line, which more lines follow."""
+    begun, failed = time.monotonic(), False
     while True:
         try:
             process.wait(POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            if failed or time.monotonic() > deadline or _size(log) > CONSOLE_BYTES:
+            taken = time.monotonic() - begun - _without_cpu(process.pid)
+            if failed or taken > limit or _size(log) > CONSOLE_BYTES:
                 return False
             failed = console.failure(_text(log)) is not None
         else:
             return True
+
+
+def _without_cpu(pid: int) -> float:
+    """Returns the seconds in which a process could run and other processes had the CPU, by its thread that had to wait
+    longest (schedstat in the kernel's Documentation/scheduler/sched-stats.rst). 0 if Linux does not count them.
+    """
+    waited = [0]
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            waited.append(int(file.read_text(encoding="ascii").split()[1]))
+    return max(waited) / 1e9
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from runners.counted import boot as booting
 from runners.counted.boot import Machine, boot
 from runners.counted.counts import Symbols
-from runners.counted.errors import BootError
+from runners.counted.errors import BootError, CountedError
 
 SYMBOLS = Symbols(["ffffffff81000000 T _stext"])
 
@@ -46,4 +49,26 @@ def test_a_hang_is_reported_although_the_plugin_was_killed_while_it_wrote(
     pretend(monkeypatch, "trap '' TERM; echo 'counted: up' >console; echo 'I fffff' >counts; while :; do :; done")
     hasty = Machine(machine.plugin, machine.initramfs, limit=1.0)
     with pytest.raises(BootError, match="hang: it does not end within 1 s, under load; its last line is “counted: up”"):
+        boot(hasty, tmp_path / "vmlinux", SYMBOLS, 1, tmp_path / "boot")
+
+
+@pytest.fixture
+def busy_cpu() -> Iterator[None]:
+    """Lets this process and its children run on one CPU only, which other programs use, too."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
+    yield
+    for other in others:
+        other.kill()
+        other.wait()
+    os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.usefixtures("busy_cpu")
+def test_a_busy_machine_is_no_hang(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # A loop of one second of CPU time, of which it gets a fifth.
+    pretend(monkeypatch, "echo 'counted: up' >console; ulimit -t 1; while :; do :; done; exit 0")
+    hasty = Machine(machine.plugin, machine.initramfs, limit=3.0)
+    with pytest.raises(CountedError, match="QEMU failed"):
         boot(hasty, tmp_path / "vmlinux", SYMBOLS, 1, tmp_path / "boot")
