@@ -9,9 +9,10 @@ compiled. It runs with the rights of its user, so it is for trees and patches th
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from runners.counted import config, diagnostics, store
 from runners.counted.children import ENDS_WITH_PARENT
 from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BuildError, CountedError
+from runners.counted.progress import Progress
 from runners.counted.sources import Sources
 
 FIXED = {
@@ -37,7 +39,8 @@ TARGET = "vmlinux"
 SYMBOLS = "System.map"
 PRINTED = "printed"
 CONFIG = ".config"
-Report = Callable[[str], None]
+_STEP = re.compile(rb"echo '  [A-Z]+ ")
+"""A command in which Kbuild names a file that it makes."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,11 @@ class Kernel:
 class Builder:
     """Builds kernels of one base with one configuration."""
 
-    def __init__(self, sources: Sources, kernels: Path, fragment: str, report: Report, jobs: int | None = None) -> None:
+    def __init__(self, sources: Sources, kernels: Path, fragment: str, progress: Progress) -> None:
         self.sources = sources
         self.kernels = kernels
         self.fragment = fragment
-        self.report = report
-        self.jobs = jobs or len(os.sched_getaffinity(0))
+        self.progress = progress
         self.tools = toolchain()
         self.output = sources.folder / f"build-{store.key(fragment, self.tools)}"
 
@@ -98,39 +100,56 @@ class Builder:
         print their warnings, even if an earlier version of the patch has changed them in the same way.
         """
         with store.alone(self.sources.folder):
-            self.report("checking out")
+            self.progress.detail("checking out")
             for each in dict.fromkeys((base, tree)):
                 self.sources.check_out(each)
             self.output.mkdir(exist_ok=True)
             self._configure()
             try:
-                printed = self._make(TARGET)
+                self._compile()
             finally:
                 if tree == base:  # an interrupted build is continued, and does not print these warnings again
                     self._known_warnings(self._printed())
             for name in (TARGET, SYMBOLS, CONFIG):
                 shutil.copy(self.output / name, new / name)
-            (new / PRINTED).write_text(printed, encoding="utf-8")
+            (new / PRINTED).write_text(self._printed(), encoding="utf-8")
 
     def _configure(self) -> None:
         wanted = self.output / "wanted.config"
         wanted.write_text(self.fragment, encoding="utf-8")
+        self._errors.unlink(missing_ok=True)
         self._make("allnoconfig", {"KCONFIG_ALLCONFIG": str(wanted)})
         if wrong := config.missing(self.fragment, (self.output / CONFIG).read_text(encoding="utf-8")):
             shown = ", ".join(f"{name} is {value}" for name, value in wrong.items())
             raise CountedError(f"the tree cannot be configured for this lane: {shown}")
 
-    def _make(self, target: str, more: Mapping[str, str] | None = None) -> str:
-        """Returns what make printed as errors and warnings; reports each compiled file."""
-        words = ["make", "-C", str(self.sources.work_tree), f"O={self.output}", f"-j{self.jobs}"]
-        words += ["CC=ccache gcc", "HOSTCC=ccache gcc", target]
-        environment = {**_inherited(), **FIXED, **(more or {})}
-        with self._errors.open("w") as file:
-            done = self._follow([*ENDS_WITH_PARENT, *words], environment, file.fileno())
-        printed = self._printed()
+    def _compile(self) -> None:
+        """Builds the kernel. For the first one in this directory, at first counts the files."""
+        files = 0
+        if not (self.output / TARGET).exists():
+            self._make("prepare")
+            files = self._missing()
+        self._make(TARGET, files=files)
+
+    def _missing(self) -> int:
+        """Returns how many files make would make (-n), nearly: it ends at an archive that needs them."""
+        words, environment = self._command("-n", TARGET)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
+        return len(_STEP.findall(done.stdout))
+
+    def _command(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """Returns a call of make with its environment."""
+        jobs = len(os.sched_getaffinity(0))
+        command = [*ENDS_WITH_PARENT, "make", "-C", str(self.sources.work_tree), f"O={self.output}", f"-j{jobs}"]
+        return [*command, "CC=ccache gcc", "HOSTCC=ccache gcc", *words], {**_inherited(), **FIXED}
+
+    def _make(self, target: str, more: Mapping[str, str] | None = None, files: int = 0) -> None:
+        """Makes a target; shows each compiled file, as a part of `files` if they are known. Raises BuildError."""
+        words, environment = self._command(target)
+        with self._errors.open("a") as errors:
+            done = self._follow(words, {**environment, **(more or {})}, errors.fileno(), files)
         if done != 0:
-            raise BuildError(f"it does not build:\n{diagnostics.reason(printed)}")
-        return printed
+            raise BuildError(f"it does not build:\n{diagnostics.reason(self._printed())}")
 
     @property
     def _errors(self) -> Path:
@@ -139,7 +158,7 @@ class Builder:
     def _printed(self) -> str:
         return self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
 
-    def _follow(self, words: list[str], environment: Mapping[str, str], errors: int) -> int:
+    def _follow(self, words: list[str], environment: Mapping[str, str], errors: int, files: int) -> int:
         count = 0
         with subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
@@ -151,7 +170,10 @@ class Builder:
                     step = line.split()
                     if len(step) == 2 and step[0].isupper():
                         count += 1
-                        self.report(f"{count} files, {step[1]}")
+                        if files:
+                            self.progress.share(count, files, "files")
+                        else:
+                            self.progress.detail(f"{count} files, {step[1]}")
             except BaseException:
                 process.terminate()
                 raise

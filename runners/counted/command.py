@@ -55,7 +55,7 @@ def run(request: Request, progress: Progress) -> Result:
         for name, content in series(request.patches):
             patched = sources.patched(patched, name, content)
     fragment = config.fragment(request.fragments)
-    builder = Builder(sources, request.var / "kernels", fragment, progress.detail)
+    builder = Builder(sources, request.var / "kernels", fragment, progress)
     kernels = [_build(builder, side, tree, base, progress) for side, tree in zip(SIDES, (base, patched), strict=True)]
     machine = Machine(
         plugin=programs.plugin(request.var / "programs"),
@@ -97,7 +97,7 @@ def boot_all(request: Request, machine: Machine, kernels: Sequence[Kernel], prog
         except BootError as error:
             raise BootError(f"the kernel, {SIDES[place]}, does not run its loads.\n{error}") from None
         done.append(folder.name)
-        progress.detail(f"{len(done)} done")
+        progress.share(len(done), len(kernels) * request.boots, "boots")
         return made
 
     seeds = range(1, request.boots + 1)

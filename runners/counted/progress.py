@@ -10,6 +10,8 @@ from typing import TextIO
 
 _COLUMNS = 79
 _PAUSE = 0.1
+_BAR = 30
+"""Characters of a whole bar."""
 
 
 class Progress:
@@ -35,6 +37,12 @@ class Progress:
         if self._terminal and (not text or now - self._written > _PAUSE):
             self._written = now
             self._show(f"{self._name}: {text or '…'}", "")
+
+    def share(self, done: int, total: int, what: str) -> None:
+        """Shows a bar for the part of a step that is done; `total` may be a little less than all."""
+        done = min(done, total)
+        filled = _BAR * done // total
+        self.detail(f"[{'#' * filled}{'.' * (_BAR - filled)}] {done} of {total} {what}")
 
     def _show(self, text: str, end: str) -> None:
         start = "\r\x1b[K" if self._terminal else ""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,15 @@ from runners.counted import config
 from runners.counted.build import Builder
 from runners.counted.command import series
 from runners.counted.errors import BuildError, CountedError
+from runners.counted.progress import Progress
 from runners.counted.sources import Sources
 from tests.checkouts import Checkout
 
 MAKEFILE = """\
 allnoconfig:
 	cp $(KCONFIG_ALLCONFIG) $(O)/.config
+prepare:
+	@echo '  UPD     version.h'
 vmlinux: $(O)/tcp.o $(O)/udp.o
 	cat $^ >$(O)/vmlinux
 	echo 'ffffffff81000000 T _text' >$(O)/System.map
@@ -50,9 +54,25 @@ def sources(linux: Checkout, tmp_path: Path) -> Sources:
     return Sources(linux.tree, tmp_path / "var")
 
 
+class Recorded(Progress):
+    """Keeps what a terminal would show."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO())
+        self.shown: list[str] = []
+
+    def detail(self, text: str) -> None:
+        self.shown.append(text)
+
+
 @pytest.fixture
-def builder(sources: Sources, tmp_path: Path) -> Builder:
-    return Builder(sources, tmp_path / "kernels", config.fragment(), lambda _: None)
+def progress() -> Recorded:
+    return Recorded()
+
+
+@pytest.fixture
+def builder(sources: Sources, progress: Recorded, tmp_path: Path) -> Builder:
+    return Builder(sources, tmp_path / "kernels", config.fragment(), progress)
 
 
 def changed(linux: Checkout, change: Callable[[str], str], *words: str) -> bytes:
@@ -127,16 +147,31 @@ def test_what_is_no_patch_and_what_is_no_kernel_is_refused(sources: Sources, tmp
         Sources(tmp_path / "empty", tmp_path / "var").base_tree("v6.1")
 
 
-def test_a_kernel_is_built_once_for_each_tree(sources: Sources, builder: Builder, linux: Checkout) -> None:
+def test_a_kernel_is_built_once_for_each_tree(
+    sources: Sources, builder: Builder, progress: Recorded, linux: Checkout
+) -> None:
     base = sources.base_tree()
     first = builder.kernel(base)
-    compiled: list[str] = []
-    builder.report = compiled.append
+    progress.shown.clear()
     patched = builder.kernel(sources.patched(base, "my.patch", changed(linux, more)), base)
-    assert [text for text in compiled if "files" in text] == ["1 files, tcp.o"]
+    assert [text for text in progress.shown if "files" in text] == ["1 files, tcp.o"]
     assert first.image.read_bytes() != patched.image.read_bytes()
-    compiled.clear()
-    assert (builder.kernel(base), compiled) == (first, [])
+    progress.shown.clear()
+    assert (builder.kernel(base), progress.shown) == (first, [])
+
+
+def test_a_first_build_and_a_continued_one_show_a_bar(
+    sources: Sources, builder: Builder, progress: Recorded, linux: Checkout
+) -> None:
+    broken = sources.patched(sources.base_tree(), "x", changed(linux, lambda text: text.replace("a + 1", "b")))
+    linux.git("checkout", "-q", ".")
+    with pytest.raises(BuildError):
+        builder.kernel(broken)
+    progress.shown.clear()
+    builder.kernel(sources.base_tree())
+    bars = [text.partition("] ")[2] for text in progress.shown if text.startswith("[")]
+    assert bars[-1] in {"1 of 1 files", "2 of 2 files"}  # make may have made the other file before it failed
+    assert progress.shown[-1].startswith(f"[{'#' * 30}]")
 
 
 def test_only_warnings_that_the_base_has_not_are_new(sources: Sources, builder: Builder, linux: Checkout) -> None:
