@@ -76,6 +76,19 @@ struct ifaddrs;
 	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t))	\
 	X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int)) \
 	X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int)) \
+	X(int, fsync, (int))						\
+	X(int, fdatasync, (int))					\
+	X(int, ftruncate, (int, off_t))					\
+	X(int, fallocate, (int, int, off_t, off_t))			\
+	X(int, posix_fallocate, (int, off_t, off_t))			\
+	X(int, posix_fadvise, (int, off_t, off_t, int))			\
+	X(int, sync_file_range, (int, off64_t, off64_t, unsigned))	\
+	X(ssize_t, readahead, (int, off64_t, size_t))			\
+	X(ssize_t, copy_file_range, (int, off64_t *, int, off64_t *,	\
+	    size_t, unsigned))						\
+	X(int, isatty, (int))						\
+	X(pid_t, tcgetpgrp, (int))					\
+	X(int, tcsetpgrp, (int, pid_t))					\
 	X(int, close, (int))						\
 	X(int, close_range, (unsigned, unsigned, int))			\
 	X(int, dup, (int))						\

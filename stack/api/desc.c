@@ -265,6 +265,13 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
+	case F_GETPIPE_SZ:
+	case F_SETPIPE_SZ:
+		return ((int)api_return(EBADF, 0));
+	case F_GETLEASE:
+		return (F_UNLCK);
+	case F_GETSIG:	/* the default: no signal follows */
+		return (0);
 	default:
 		return ((int)api_return(EINVAL, 0));
 	}

@@ -155,7 +155,7 @@ channel_map(int memory)
 {
 	void *p;
 
-	if (ftruncate(memory, sizeof(*self.call)) != 0)
+	if (real.ftruncate(memory, sizeof(*self.call)) != 0)
 		return (errno);
 	p = mmap(NULL, sizeof(*self.call), PROT_READ | PROT_WRITE, MAP_SHARED,
 	    memory, 0);

@@ -100,6 +100,9 @@ struct remote_poll {
 	int16_t		 rp_events;
 	int16_t		 rp_revents;
 };
+/* The value of a REMOTE_SETOPT. */
+enum remote_value { REMOTE_VALUE, REMOTE_FILTER, REMOTE_NO_VALUE };
+
 #define	REMOTE_POLL_MAX	(REMOTE_DATA / sizeof(struct remote_poll))
 
 /* A message on a root, with descriptors as SCM_RIGHTS. */

@@ -2,6 +2,7 @@
 /*
  * The calls of a client: each fills in a request, and copies its answer.
  */
+#include <limits.h>
 #include <linux/filter.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -220,16 +221,17 @@ remote_getopt(struct file *f, int level, int name, void *value, socklen_t *len)
 
 	if (c == NULL)
 		return (error);
-	if (len == NULL || (value == NULL && *len > 0))
-		return (EFAULT);
-	set_args(c, level, name, 0);
-	c->rc_len = *len < REMOTE_DATA / unit ? *len :
-	    (uint32_t)(REMOTE_DATA / unit);
-	if (value != NULL && unit == 1)
+	set_args(c, level, name, len == NULL);
+	c->rc_len = len == NULL ? 0 : *len;
+	if (c->rc_len <= INT_MAX && c->rc_len > REMOTE_DATA / unit)
+		c->rc_len = (uint32_t)(REMOTE_DATA / unit);
+	if (value != NULL && unit == 1 && c->rc_len <= REMOTE_DATA)
 		memcpy(c->rc_data, value, c->rc_len);
 	error = remote_transact(c, -1);
-	if (error != 0)
-		return (error);
+	if (error != 0 || len == NULL)
+		return (error != 0 ? error : EFAULT);
+	if (value == NULL && c->rc_len > 0)
+		return (EFAULT);
 	if (value != NULL)
 		memcpy(value, c->rc_data, unit *
 		    (c->rc_len < *len ? c->rc_len : *len));
@@ -253,13 +255,12 @@ remote_setopt(struct file *f, int level, int name, const void *value,
 		value = prog.filter;
 		len = (socklen_t)(prog.len * sizeof(*prog.filter));
 	}
-	if (value == NULL && len > 0)
-		return (EFAULT);
 	if (len > REMOTE_DATA)
 		return (EINVAL);
-	set_args(c, level, name, filter);
+	set_args(c, level, name, value == NULL ? REMOTE_NO_VALUE :
+	    filter ? REMOTE_FILTER : REMOTE_VALUE);
 	c->rc_len = len;
-	if (len > 0)
+	if (len > 0 && value != NULL)
 		memcpy(c->rc_data, value, len);
 	return (remote_transact(c, -1));
 }

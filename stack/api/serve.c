@@ -3,6 +3,7 @@
  * The requests of a client's thread, executed by the thread of its channel
  * (remote.h).  None waits, except close() with SO_LINGER.
  */
+#include <limits.h>
 #include <linux/filter.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -153,9 +154,10 @@ static int
 serve_getopt(struct channel *ch, struct file *f, struct remote_call *c)
 {
 	(void)ch;
-	c->rc_len = call_len(c);
+	if (c->rc_len <= INT_MAX)
+		c->rc_len = call_len(c);
 	return (sogetopt(f->f_so, c->rc_arg[0], c->rc_arg[1], c->rc_data,
-	    &c->rc_len));
+	    c->rc_arg[2] ? NULL : &c->rc_len));
 }
 
 static int
@@ -167,11 +169,11 @@ serve_setopt(struct channel *ch, struct file *f, struct remote_call *c)
 	};
 
 	(void)ch;
-	if (c->rc_arg[2])
+	if (c->rc_arg[2] == REMOTE_FILTER)
 		return (file_setopt(f, c->rc_arg[0], c->rc_arg[1], &prog,
 		    sizeof(prog)));
-	return (file_setopt(f, c->rc_arg[0], c->rc_arg[1], c->rc_data,
-	    call_len(c)));
+	return (file_setopt(f, c->rc_arg[0], c->rc_arg[1],
+	    c->rc_arg[2] == REMOTE_NO_VALUE ? NULL : c->rc_data, call_len(c)));
 }
 
 /* Descriptors in messages would be the server's. */

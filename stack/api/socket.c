@@ -347,6 +347,16 @@ getpeername(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 	return ((int)api_return(error, 0));
 }
 
+/*
+ * NULL for an address that cannot be read or written: its EFAULT comes after the
+ * errors of level and name.
+ */
+static void *
+option_address(const void *p)
+{
+	return (address_bad(p) ? NULL : (void *)(uintptr_t)p);
+}
+
 EXPORT int
 getsockopt(int fd, int level, int name, void *restrict value,
     socklen_t *restrict len)
@@ -356,9 +366,8 @@ getsockopt(int fd, int level, int name, void *restrict value,
 
 	if (f == NULL)
 		return (real.getsockopt(fd, level, name, value, len));
-	error = check_result(value, len, false);
-	if (error != 0)
-		return (refuse(f, error));
+	value = option_address(value);
+	len = option_address(len);
 	api_enter();
 	error = f->f_so == NULL ? remote_getopt(f, level, name, value, len) :
 	    sogetopt(f->f_so, level, name, value, len);
@@ -375,7 +384,7 @@ note_timeout(struct file *f, int level, int name, const void *value,
 	const struct timeval *tv = value;
 	uint32_t bit, old;
 
-	if (level != SOL_SOCKET || len < sizeof(*tv) ||
+	if (level != SOL_SOCKET || value == NULL || len < sizeof(*tv) ||
 	    (name != SO_RCVTIMEO && name != SO_SNDTIMEO))
 		return;
 	bit = name == SO_RCVTIMEO ? FTIMEO_RCV : FTIMEO_SND;
@@ -403,8 +412,9 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 
 	if (f == NULL)
 		return (real.setsockopt(fd, level, name, value, len));
-	if (len > INT_MAX || (len > 0 && address_bad(value)))
-		return (refuse(f, len > INT_MAX ? EINVAL : EFAULT));
+	if (len > INT_MAX)
+		return (refuse(f, EINVAL));
+	value = option_address(value);
 	api_enter();
 	error = f->f_so == NULL ? remote_setopt(f, level, name, value, len) :
 	    file_setopt(f, level, name, value, len);

@@ -53,6 +53,13 @@ raw_sigaction(int sig, const struct kernel_sigaction *ksa,
 #define	PTR(i)	((void *)a[i])
 #define	LEN(i)	((size_t)a[i])
 
+/* The posix_ functions return the error. */
+static long
+result_of(int error)
+{
+	return (api_return(error, 0));
+}
+
 /* Sockets; false: another call. */
 static bool
 socket_call(long number, const long a[NARGS], long *r)
@@ -142,6 +149,13 @@ data_call(long number, const long a[NARGS], long *r)
 		*r = splice(NUM(0), PTR(1), NUM(2), PTR(3), LEN(4),
 		    (unsigned)a[5]);
 		return (true);
+	case SYS_tee:
+		*r = tee(NUM(0), NUM(1), LEN(2), (unsigned)a[3]);
+		return (true);
+	case SYS_copy_file_range:
+		*r = copy_file_range(NUM(0), PTR(1), NUM(2), PTR(3), LEN(4),
+		    (unsigned)a[5]);
+		return (true);
 	case SYS_lseek:
 		*r = lseek(NUM(0), a[1], NUM(2));
 		return (true);
@@ -200,6 +214,27 @@ descriptor_call(long number, const long a[NARGS], long *r)
 		return (true);
 	case SYS_newfstatat:
 		*r = fstatat(NUM(0), PTR(1), PTR(2), NUM(3));
+		return (true);
+	case SYS_fsync:
+		*r = fsync(NUM(0));
+		return (true);
+	case SYS_fdatasync:
+		*r = fdatasync(NUM(0));
+		return (true);
+	case SYS_ftruncate:
+		*r = ftruncate(NUM(0), a[1]);
+		return (true);
+	case SYS_fallocate:
+		*r = fallocate(NUM(0), NUM(1), a[2], a[3]);
+		return (true);
+	case SYS_fadvise64:
+		*r = result_of(posix_fadvise(NUM(0), a[1], a[2], NUM(3)));
+		return (true);
+	case SYS_sync_file_range:
+		*r = sync_file_range(NUM(0), a[1], a[2], (unsigned)a[3]);
+		return (true);
+	case SYS_readahead:
+		*r = readahead(NUM(0), a[1], LEN(2));
 		return (true);
 	case SYS_statx:
 		*r = statx(NUM(0), PTR(1), NUM(2), (unsigned)a[3], PTR(4));

@@ -107,6 +107,8 @@ extern struct lock_role so_queues;	/* the so_qlock of a listener */
  * one for the pcb, one for each pending callout, and one for each thread that
  * looked the socket up and uses it.
  */
+#define	SO_KEPT	5
+
 struct socket {
 	struct mtx	 so_lock;
 	atomic_u32	 so_refs;		/* [a] */
@@ -122,6 +124,8 @@ struct socket {
 	nsec_t		 so_time GUARDED_BY(so_lock);
 	/* [s] NSEC_FOREVER: off */
 	nsec_t		 so_linger GUARDED_BY(so_lock);
+	/* [s] options without effect, see uipc_sockopt.c */
+	int		 so_kept[SO_KEPT] GUARDED_BY(so_lock);
 	/* Out-of-band data, see uipc_oob.c. */
 	enum so_oob	 so_oob GUARDED_BY(so_lock);	/* [s] */
 	/* [s] bytes of so_rcv before it */
@@ -300,6 +304,7 @@ int	 soshutdown(struct socket *, int how);
  * the descriptor's reference.
  */
 int	 soclose(struct socket *so);
+void	 so_keepinit(struct socket *);	/* of a new socket */
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
 /*
  * Filters of datagram sockets (uipc_filter.c); socket locked, except for

@@ -131,7 +131,7 @@ sosenderror(struct socket *so) REQUIRES(so->so_lock)
 	if (so->so_state & SS_CANTSENDMORE)
 		return (EPIPE);
 	if ((so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
-		return (ENOTCONN);
+		return (so->so_proto->pr_local ? ENOTCONN : EPIPE);
 	return (0);
 }
 
@@ -308,7 +308,8 @@ soreceive_blocked(struct socket *so, bool partial, int flags, nsec_t deadline,
 	struct sockbuf *sb = &so->so_rcv;
 
 	*error = 0;
-	if (so->so_error != 0) {
+	/* EPIPE is for writers: the stream had ended before the reset */
+	if (so->so_error != 0 && so->so_error != EPIPE) {
 		if (sb->sb_cc > 0 || partial)
 			return (true);
 		*error = so->so_error;

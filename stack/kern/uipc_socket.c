@@ -89,6 +89,7 @@ soalloc(const struct protosw *pr, int protocol)
 	so->so_linger = so->so_stamp = NSEC_FOREVER;
 	so->so_rcv.sb_timeo = so->so_snd.sb_timeo = NSEC_FOREVER;
 	so->so_rcv.sb_lowat = 1;
+	so_keepinit(so);
 	LIST_INIT(&so->so_watch);
 	TAILQ_INIT(&so->so_incomp);
 	TAILQ_INIT(&so->so_comp);
@@ -232,6 +233,7 @@ sonewchild(struct socket *head) REQUIRES(head->so_lock)
 	mtx_private(&so->so_lock);
 	so->so_options = head->so_options;
 	so->so_linger = head->so_linger;
+	memcpy(so->so_kept, head->so_kept, sizeof(so->so_kept));
 	so->so_rcv.sb_timeo = head->so_rcv.sb_timeo;
 	so->so_snd.sb_timeo = head->so_snd.sb_timeo;
 	so->so_rcv.sb_lowat = head->so_rcv.sb_lowat;
@@ -288,6 +290,17 @@ sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
 	return (error);
 }
 
+static int sodissolve(struct socket *so) REQUIRES(so->so_lock);
+
+/* As in Linux, the socket is as before a connect() that has failed. */
+static void
+soforget(struct socket *so) REQUIRES(so->so_lock)
+{
+	if (so->so_proto->pr_stream && !so->so_proto->pr_local &&
+	    (so->so_state & (SS_ISCONNECTED | SS_NOFDREF)) == 0)
+		(void)sodissolve(so);
+}
+
 /*
  * Waits for the result of a connect.  If a signal ends the wait, the attempt
  * continues in the background (POSIX), also after a timeout, which Linux
@@ -309,6 +322,8 @@ soconnectwait(struct socket *so) REQUIRES(so->so_lock)
 	if (error == 0 && (so->so_state & SS_ISCONNECTED) == 0 &&
 	    so->so_proto->pr_stream)
 		error = ECONNABORTED;
+	if (error != 0)
+		soforget(so);
 	return (error);
 }
 
@@ -342,7 +357,7 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 	if (name == NULL && pr->pr_stream)
 		return (sodissolve(so));
 	if (so->so_state & SS_LISTENING)
-		return (EOPNOTSUPP);
+		return (pr->pr_local ? EOPNOTSUPP : EISCONN);
 	if (pr->pr_stream && (so->so_state & SS_ISCONNECTING)) {
 		if (flags & MSG_DONTWAIT)
 			return (EALREADY);
@@ -353,6 +368,7 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 	if (pr->pr_stream && so->so_error != 0) {
 		/* result of an earlier attempt, not returned yet */
 		error = so->so_error;
+		soforget(so);
 		so->so_error = 0;
 		return (error);
 	}

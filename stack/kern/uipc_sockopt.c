@@ -4,6 +4,7 @@
  * socket(7); the protocol handles other levels.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/sock_diag.h>
 #include <string.h>
 #include <sys/time.h>
@@ -32,19 +33,53 @@ static const struct {
 	{ SO_LOCK_FILTER, SOO_LOCK_FILTER },
 };
 
-/* Options accepted without effect. */
-static const int so_accepted[] = {
-	SO_PRIORITY, SO_DONTROUTE, SO_BUSY_POLL,
-	SO_MARK, SO_INCOMING_CPU, SO_SNDLOWAT,
+/* Options without effect, which are kept to be read back. */
+static const struct {
+	int	 name;
+	int	 min;
+	int	 initial;
+	bool	 flag;		/* reads back as 0 or 1 */
+} so_keeps[SO_KEPT] = {
+	{ SO_PRIORITY,	INT_MIN, 0, false },
+	{ SO_DONTROUTE,	INT_MIN, 0, true },
+	{ SO_BUSY_POLL,	0, 0, false },
+	{ SO_MARK,	INT_MIN, 0, false },
+	{ SO_INCOMING_CPU, INT_MIN, -1, false },
 };
 
-static bool
-so_isaccepted(int name)
+void
+so_keepinit(struct socket *so)
 {
-	for (size_t i = 0; i < nitems(so_accepted); i++)
-		if (so_accepted[i] == name)
-			return (true);
-	return (false);
+	mtx_private(&so->so_lock);
+	for (size_t i = 0; i < SO_KEPT; i++)
+		so->so_kept[i] = so_keeps[i].initial;
+}
+
+/* ENOPROTOOPT: another option. */
+static int
+so_keep(struct socket *so, int name, int val) REQUIRES(so->so_lock)
+{
+	for (size_t i = 0; i < SO_KEPT; i++) {
+		if (so_keeps[i].name != name)
+			continue;
+		if (val < so_keeps[i].min)
+			return (EINVAL);
+		so->so_kept[i] = so_keeps[i].flag ? val != 0 : val;
+		return (0);
+	}
+	return (ENOPROTOOPT);
+}
+
+static int
+so_getkept(const struct socket *so, int name, int *val) REQUIRES(so->so_lock)
+{
+	for (size_t i = 0; i < SO_KEPT; i++) {
+		if (so_keeps[i].name != name)
+			continue;
+		*val = so->so_kept[i];
+		return (0);
+	}
+	return (ENOPROTOOPT);
 }
 
 static unsigned
@@ -59,11 +94,14 @@ so_flagbit(int name)
 static int
 so_setbuffer(struct socket *so, int name, int size) REQUIRES(so->so_lock)
 {
+	const bool forced = name == SO_SNDBUFFORCE || name == SO_RCVBUFFORCE;
 	uint32_t bytes = (uint32_t)size;
 
-	if (size < SOCKBUF_MIN)
+	if (size < 0)	/* as in Linux, a very large one unless forced */
+		bytes = forced ? SOCKBUF_MIN : SOCKBUF_MAX;
+	else if (size < SOCKBUF_MIN)
 		bytes = SOCKBUF_MIN;
-	if (size > SOCKBUF_MAX)
+	else if (size > SOCKBUF_MAX)
 		bytes = SOCKBUF_MAX;
 	if (name == SO_SNDBUF || name == SO_SNDBUFFORCE) {
 		sbreserve_snd(&so->so_snd, bytes);
@@ -112,12 +150,23 @@ so_setlinger(struct socket *so, const void *val, socklen_t len)
 	return (0);
 }
 
+/* Options of the UNIX domain only, and of all others. */
+static bool
+wrong_domain(const struct socket *so, int name)
+{
+	return ((name == SO_ZEROCOPY && so->so_proto->pr_local) ||
+	    ((name == SO_PASSCRED || name == SO_PASSSEC) &&
+	    !so->so_proto->pr_local));
+}
+
 static int
 so_setint(struct socket *so, int name, int val) REQUIRES(so->so_lock)
 {
 	unsigned bit = so_flagbit(name);
 
-	if (name == SO_ZEROCOPY && so->so_proto->pr_local)
+	if (name == SO_ZEROCOPY && (val < 0 || val > 1))
+		return (so->so_proto->pr_local ? EOPNOTSUPP : EINVAL);
+	if (wrong_domain(so, name))
 		return (EOPNOTSUPP);
 	if (name == SO_LOCK_FILTER)
 		return (sofilter_lock(so, val));
@@ -137,12 +186,13 @@ so_setint(struct socket *so, int name, int val) REQUIRES(so->so_lock)
 	case SO_RCVBUFFORCE:
 		return (so_setbuffer(so, name, val));
 	case SO_RCVLOWAT:
-		if (val < 0)
-			return (EINVAL);
-		so->so_rcv.sb_lowat = val == 0 ? 1 : (uint32_t)val;
+		so->so_rcv.sb_lowat = val < 0 ? INT_MAX : val == 0 ? 1 :
+		    (uint32_t)val;
+		return (0);
+	case SO_BSDCOMPAT:	/* Linux ignores it */
 		return (0);
 	default:
-		return (so_isaccepted(name) ? 0 : ENOPROTOOPT);
+		return (so_keep(so, name, val));
 	}
 }
 
@@ -183,16 +233,35 @@ sotimeout(struct socket *so, bool receive)
 	return (timeout);
 }
 
+/*
+ * Whether the socket's family or protocol has options of a level.  As in Linux,
+ * the level counts before the addresses.
+ */
+static bool
+so_knows(const struct socket *so, int level)
+{
+	const int domain = so->so_proto->pr_domain;
+
+	return (level == SOL_SOCKET || so->so_proto->pr_local ||
+	    level == IPPROTO_IP || level == so->so_proto->pr_protocol ||
+	    (level == IPPROTO_UDP && so->so_type == SOCK_DGRAM) ||
+	    so->so_type == SOCK_RAW ||
+	    (level == IPPROTO_IPV6 && domain == AF_INET6));
+}
+
 int
 sosetopt(struct socket *so, int level, int name, const void *val,
     socklen_t len)
 {
 	int error;
 
-	if (val == NULL && len > 0)
-		return (EFAULT);
 	so_enter(so);
-	if (level == SOL_SOCKET)
+	if (!so_knows(so, level))
+		error = ENOPROTOOPT;
+	else if (val == NULL && len > 0 && (so->so_type == SOCK_RAW ||
+	    (level != IPPROTO_IP && level != IPPROTO_IPV6)))
+		error = EFAULT;
+	else if (level == SOL_SOCKET)
 		error = so_setopt(so, name, val, len);
 	else if (so->so_pcb == NULL)
 		error = EINVAL;
@@ -264,6 +333,8 @@ so_getint(struct socket *so, int name, int *val) REQUIRES(so->so_lock)
 {
 	unsigned bit = so_flagbit(name);
 
+	if (!so->so_proto->pr_local && wrong_domain(so, name))
+		return (EOPNOTSUPP);
 	if (bit != 0) {
 		*val = (so->so_options & bit) != 0;
 		return (0);
@@ -294,9 +365,14 @@ so_getint(struct socket *so, int name, int *val) REQUIRES(so->so_lock)
 	case SO_ACCEPTCONN:
 		*val = (so->so_state & SS_LISTENING) != 0;
 		break;
+	case SO_SNDLOWAT:
+		*val = 1;
+		break;
+	case SO_BSDCOMPAT:
+		*val = 0;
+		break;
 	default:
-		*val = name == SO_SNDLOWAT;
-		return (so_isaccepted(name) ? 0 : ENOPROTOOPT);
+		return (so_getkept(so, name, val));
 	}
 	return (0);
 }
@@ -326,22 +402,44 @@ so_getopt(struct socket *so, int name, void *val, socklen_t *len)
 	return (error != 0 ? error : so_putopt(val, len, &num, sizeof(num)));
 }
 
+/* The longest value that may be read without a place for it. */
+#define	OPTION_MAX	512
+
+/* Linux's ipv6(7) takes a negative length for a large one. */
+static int
+so_getlen(const struct socket *so, int level, socklen_t *len)
+{
+	if (!so_knows(so, level))
+		return (so->so_proto->pr_domain == AF_INET6 ? ENOPROTOOPT :
+		    EOPNOTSUPP);
+	if (len == NULL)
+		return (EFAULT);
+	if (*len <= INT_MAX)
+		return (0);
+	*len = INT_MAX;
+	return (level == IPPROTO_IPV6 ? 0 : EINVAL);
+}
+
 int
 sogetopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 {
-	int error;
+	char bounce[OPTION_MAX];
+	void *const into = val != NULL ? val : bounce;
+	int error = so_getlen(so, level, len);
 
-	if (val == NULL || len == NULL)
-		return (EFAULT);
+	if (error != 0)
+		return (error);
+	if (val == NULL && *len > sizeof(bounce))
+		*len = sizeof(bounce);
 	so_enter(so);
 	if (level == SOL_SOCKET)
-		error = so_getopt(so, name, val, len);
+		error = so_getopt(so, name, into, len);
 	else if (so->so_pcb == NULL)
 		error = EINVAL;
 	else
-		error = so->so_proto->pr_getopt(so, level, name, val, len);
+		error = so->so_proto->pr_getopt(so, level, name, into, len);
 	so_leave(so);
-	return (error);
+	return (error == 0 && val == NULL && *len > 0 ? EFAULT : error);
 }
 
 /* The first call enables the recording of times, as in Linux. */

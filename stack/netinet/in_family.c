@@ -62,6 +62,19 @@ in_fromname(int family, const struct sockname *name, struct in_endpoint *ep)
 	return (0);
 }
 
+int
+in_bindname(int family, const struct sockname *name, struct in_endpoint *ep)
+{
+	struct sockname any = *name;
+
+	/* bind() to the unspecified address of no family is accepted, as on Linux */
+	if (family == AF_INET && name->sn_len >= sizeof(any.sn_sin) &&
+	    any.sn_sa.sa_family == AF_UNSPEC &&
+	    any.sn_sin.sin_addr.s_addr == INADDR_ANY)
+		any.sn_sa.sa_family = AF_INET;
+	return (in_fromname(family, &any, ep));
+}
+
 void
 in_toname(int family, const struct in_endpoint *ep, struct sockname *name)
 {

@@ -221,6 +221,9 @@ size_t	 in_connwords(const struct in_conninfo *, uint64_t *words);
 struct sockname;
 int	 in_fromname(int family, const struct sockname *,
 	    struct in_endpoint *);
+/* Likewise for bind(). */
+int	 in_bindname(int family, const struct sockname *,
+	    struct in_endpoint *);
 void	 in_toname(int family, const struct in_endpoint *,
 	    struct sockname *);
 

@@ -44,8 +44,10 @@ struct mcast_request {
 /* The structures that options use. */
 enum mcast_form { MREQ, MREQ_SOURCE, MREQ6, GROUP_REQ, GROUP_SOURCE_REQ };
 
+#define	EITHER	(-1)	/* family; 0 is IPPROTO_IP */
+
 static const struct mcast_option {
-	int		 level, name;	/* level 0: either family */
+	int		 level, name;
 	enum mcast_form	 form;
 	enum mcast_op	 op;
 } mcast_options[] = {
@@ -57,12 +59,12 @@ static const struct mcast_option {
 	{ IPPROTO_IP, IP_UNBLOCK_SOURCE, MREQ_SOURCE, MCAST_UNBLOCK },
 	{ IPPROTO_IPV6, IPV6_JOIN_GROUP, MREQ6, MCAST_JOIN },
 	{ IPPROTO_IPV6, IPV6_LEAVE_GROUP, MREQ6, MCAST_LEAVE },
-	{ 0, MCAST_JOIN_GROUP, GROUP_REQ, MCAST_JOIN },
-	{ 0, MCAST_LEAVE_GROUP, GROUP_REQ, MCAST_LEAVE },
-	{ 0, MCAST_JOIN_SOURCE_GROUP, GROUP_SOURCE_REQ, MCAST_JOIN },
-	{ 0, MCAST_LEAVE_SOURCE_GROUP, GROUP_SOURCE_REQ, MCAST_LEAVE },
-	{ 0, MCAST_BLOCK_SOURCE, GROUP_SOURCE_REQ, MCAST_BLOCK },
-	{ 0, MCAST_UNBLOCK_SOURCE, GROUP_SOURCE_REQ, MCAST_UNBLOCK },
+	{ EITHER, MCAST_JOIN_GROUP, GROUP_REQ, MCAST_JOIN },
+	{ EITHER, MCAST_LEAVE_GROUP, GROUP_REQ, MCAST_LEAVE },
+	{ EITHER, MCAST_JOIN_SOURCE_GROUP, GROUP_SOURCE_REQ, MCAST_JOIN },
+	{ EITHER, MCAST_LEAVE_SOURCE_GROUP, GROUP_SOURCE_REQ, MCAST_LEAVE },
+	{ EITHER, MCAST_BLOCK_SOURCE, GROUP_SOURCE_REQ, MCAST_BLOCK },
+	{ EITHER, MCAST_UNBLOCK_SOURCE, GROUP_SOURCE_REQ, MCAST_UNBLOCK },
 };
 
 static const struct mcast_option *
@@ -71,7 +73,7 @@ find_option(int level, int name)
 	for (size_t i = 0; i < nitems(mcast_options); i++)
 		if (mcast_options[i].name == name &&
 		    (mcast_options[i].level == level ||
-		    mcast_options[i].level == 0))
+		    mcast_options[i].level == EITHER))
 			return (&mcast_options[i]);
 	return (NULL);
 }
@@ -97,8 +99,6 @@ parse_mreq(const void *val, socklen_t len, struct mcast_request *r)
 {
 	struct ip_mreqn mreq = { .imr_ifindex = 0 };
 
-	if (len < sizeof(struct ip_mreq))
-		return (EINVAL);
 	memcpy(&mreq, val, len < sizeof(mreq) ? sizeof(struct ip_mreq) :
 	    sizeof(mreq));
 	r->group = in_map(mreq.imr_multiaddr);
@@ -109,12 +109,10 @@ parse_mreq(const void *val, socklen_t len, struct mcast_request *r)
 }
 
 static int
-parse_mreq_source(const void *val, socklen_t len, struct mcast_request *r)
+parse_mreq_source(const void *val, struct mcast_request *r)
 {
 	struct ip_mreq_source mreq;
 
-	if (len < sizeof(mreq))
-		return (EINVAL);
 	memcpy(&mreq, val, sizeof(mreq));
 	r->group = in_map(mreq.imr_multiaddr);
 	r->source = in_map(mreq.imr_sourceaddr);
@@ -123,12 +121,10 @@ parse_mreq_source(const void *val, socklen_t len, struct mcast_request *r)
 }
 
 static int
-parse_mreq6(const void *val, socklen_t len, struct mcast_request *r)
+parse_mreq6(const void *val, struct mcast_request *r)
 {
 	struct ipv6_mreq mreq;
 
-	if (len < sizeof(mreq))
-		return (EINVAL);
 	memcpy(&mreq, val, sizeof(mreq));
 	if (!IN6_IS_ADDR_MULTICAST(&mreq.ipv6mr_multiaddr))
 		return (EINVAL);
@@ -156,18 +152,15 @@ parse_address(const struct sockaddr_storage *ss, struct in6_addr *addr)
 }
 
 static int
-parse_group(const void *val, socklen_t len, struct mcast_request *r)
+parse_group(const void *val, struct mcast_request *r)
 {
 	struct group_source_req req;
-	const size_t need = r->specific ? sizeof(req) :
-	    sizeof(struct group_req);
 	int error;
 
 	_Static_assert(offsetof(struct group_source_req, gsr_group) ==
 	    offsetof(struct group_req, gr_group), "equal first members");
-	if (len < need)
-		return (EINVAL);
-	memcpy(&req, val, need);
+	memcpy(&req, val, r->specific ? sizeof(req) :
+	    sizeof(struct group_req));
 	error = parse_address(&req.gsr_group, &r->group);
 	if (error == 0 && r->specific)
 		error = parse_address(&req.gsr_source, &r->source);
@@ -176,23 +169,35 @@ parse_group(const void *val, socklen_t len, struct mcast_request *r)
 	return (error);
 }
 
+static const socklen_t form_len[] = {
+	[MREQ] = sizeof(struct ip_mreq),
+	[MREQ_SOURCE] = sizeof(struct ip_mreq_source),
+	[MREQ6] = sizeof(struct ipv6_mreq),
+	[GROUP_REQ] = sizeof(struct group_req),
+	[GROUP_SOURCE_REQ] = sizeof(struct group_source_req),
+};
+
 static int
 parse_request(const struct mcast_option *mo, const void *val, socklen_t len,
     struct mcast_request *r)
 {
+	if (len < form_len[mo->form])
+		return (EINVAL);
+	if (val == NULL)
+		return (EFAULT);
 	r->op = mo->op;
 	r->specific = mo->form == MREQ_SOURCE || mo->form == GROUP_SOURCE_REQ;
 	switch (mo->form) {
 	case MREQ:
 		return (parse_mreq(val, len, r));
 	case MREQ_SOURCE:
-		return (parse_mreq_source(val, len, r));
+		return (parse_mreq_source(val, r));
 	case MREQ6:
-		return (parse_mreq6(val, len, r));
+		return (parse_mreq6(val, r));
 	case GROUP_REQ:
 	case GROUP_SOURCE_REQ:
 	default:
-		return (parse_group(val, len, r));
+		return (parse_group(val, r));
 	}
 }
 
@@ -358,8 +363,12 @@ set_interface(struct inpcb *inp, int level, const void *val, socklen_t len)
 	struct ip_mreqn mreq = { .imr_ifindex = 0 };
 	struct ifnet *ifp;
 
+	if (inp->inp_table->it_stream)
+		return (level == IPPROTO_IP ? EINVAL : ENOPROTOOPT);
 	if (len < 4)
 		return (EINVAL);
+	if (val == NULL)
+		return (EFAULT);
 	if (level == IPPROTO_IPV6)
 		memcpy(&mreq.imr_ifindex, val, sizeof(mreq.imr_ifindex));
 	else if (len >= sizeof(mreq))
@@ -395,6 +404,8 @@ in_mcast_setopt(struct inpcb *inp, int level, int name, const void *val,
 		return (set_interface(inp, level, val, len));
 	if (mo == NULL)
 		return (ENOPROTOOPT);
+	if (mo->form == MREQ && inp->inp_table->it_stream)
+		return (EPROTO);	/* whatever the request, as in Linux */
 	error = parse_request(mo, val, len, &r);
 	return (error != 0 ? error : do_request(inp, &r));
 }

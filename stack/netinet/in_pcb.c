@@ -153,8 +153,6 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	struct inport *ipt;
 	int error = 0;
 
-	if (inp->inp_port != NULL)
-		return (EINVAL);
 	if (ep == NULL)
 		ep = &any;
 	/* as in Linux: no zone; TCP has no multicast */
@@ -164,6 +162,8 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (!in_isany(&ep->addr) &&
 	    !in_family(&ep->addr)->af_isours(ep, it->it_stream))
 		return (EADDRNOTAVAIL);
+	if (inp->inp_port != NULL)
+		return (EINVAL);
 	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	inp->inp_reuse = inp->inp_socket->so_options &
 	    (SOO_REUSEADDR | SOO_REUSEPORT);

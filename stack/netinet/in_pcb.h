@@ -120,6 +120,12 @@ struct inpcb {
 #define	INP_RECVTCLASS	0x20
 #define	INP_RECVORIGDST	0x40	/* IP_RECVORIGDSTADDR */
 #define	INP_RECVORIGDST6 0x80	/* IPV6_RECVORIGDSTADDR */
+/* Options that are kept to be read back. */
+#define	INP_NOPORT	0x100	/* IP_BIND_ADDRESS_NO_PORT */
+#define	INP_FREEBIND	0x200
+#define	INP_RECVOPTS	0x400
+#define	INP_RETOPTS	0x800
+#define	INP_DONTFRAG	0x1000	/* IPV6_DONTFRAG; see also inp_opts */
 
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096

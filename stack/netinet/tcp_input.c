@@ -203,6 +203,9 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 	case TCPS_SYN_RECEIVED:
 		so->so_error = ECONNREFUSED;
 		break;
+	case TCPS_CLOSE_WAIT:	/* as in Linux: the peer had sent all */
+		so->so_error = EPIPE;
+		break;
 	case TCPS_CLOSING:
 	case TCPS_LAST_ACK:
 	case TCPS_TIME_WAIT:

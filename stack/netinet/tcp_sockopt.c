@@ -8,20 +8,6 @@
 
 #include "netinet/tcp_var.h"
 
-/* Accepted without effect, because programs set these but do not need them. */
-static const int tcp_accepted[] = {
-	TCP_THIN_LINEAR_TIMEOUTS, TCP_THIN_DUPACK,
-};
-
-static bool
-is_accepted(int name)
-{
-	for (size_t i = 0; i < nitems(tcp_accepted); i++)
-		if (tcp_accepted[i] == name)
-			return (true);
-	return (false);
-}
-
 /* Linux's limits: half of the min buffer, and tcp_fin_timeout's max. */
 #define	WINDOW_CLAMP_MIN	1152
 #define	LINGER2_MAX		120	/* s */
@@ -133,6 +119,17 @@ set_count(unsigned *field, int num)
 	return (0);
 }
 
+/* Without effect; Linux keeps only the first. */
+static int
+set_thin(struct tcpcb *tp, int name, int num)
+{
+	if (num < 0 || num > 1)
+		return (EINVAL);
+	if (name == TCP_THIN_LINEAR_TIMEOUTS)
+		tp->t_thin = num != 0;
+	return (0);
+}
+
 static int
 set_number(struct tcpcb *tp, int name, int num)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -177,8 +174,11 @@ set_number(struct tcpcb *tp, int name, int num)
 		tp->t_notsentmax = (uint32_t)num;
 		sowwakeup(tp->t_inp.inp_socket);
 		return (0);
+	case TCP_THIN_LINEAR_TIMEOUTS:
+	case TCP_THIN_DUPACK:
+		return (set_thin(tp, name, num));
 	default:
-		return (is_accepted(name) ? 0 : ENOPROTOOPT);
+		return (ENOPROTOOPT);
 	}
 }
 
@@ -265,9 +265,14 @@ get_number(const struct tcpcb *tp, int name, int *num)
 	case TCP_NOTSENT_LOWAT:
 		*num = (int)tp->t_notsentmax;
 		break;
-	default:
+	case TCP_THIN_LINEAR_TIMEOUTS:
+		*num = tp->t_thin;
+		break;
+	case TCP_THIN_DUPACK:	/* Linux has removed it */
 		*num = 0;
-		return (is_accepted(name) ? 0 : ENOPROTOOPT);
+		break;
+	default:
+		return (ENOPROTOOPT);
 	}
 	return (0);
 }

@@ -90,9 +90,9 @@ tcp_usr_bind(struct socket *so, const struct sockname *name)
 	int error;
 
 	so_assert_locked(tp->t_inp.inp_socket);
-	if (tp->t_state != TCPS_CLOSED || tp->t_used)
-		return (EINVAL);
-	error = in_fromname(tp->t_inp.inp_family, name, &ep);
+	error = in_bindname(tp->t_inp.inp_family, name, &ep);
+	if (error == 0 && (tp->t_state != TCPS_CLOSED || tp->t_used))
+		error = EINVAL;
 	return (error != 0 ? error : in_pcbbind(&tp->t_inp, &ep));
 }
 

@@ -213,6 +213,7 @@ struct tcpcb {
 	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: default */
 	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: default */
 	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: default */
+	bool		 t_thin;	/* TCP_THIN_LINEAR_TIMEOUTS: kept only */
 	nsec_t		 t_challenge_time;
 	/* challenge ACKs in the second that starts at the time */
 	unsigned	 t_challenges;

@@ -340,7 +340,7 @@ udp_bind(struct socket *so, const struct sockname *name)
 {
 	struct inpcb *inp = so->so_pcb;
 	struct in_endpoint ep;
-	int error = in_fromname(inp->inp_family, name, &ep);
+	int error = in_bindname(inp->inp_family, name, &ep);
 
 	so_assert_locked(inp->inp_socket);
 	return (error != 0 ? error : in_pcbbind(inp, &ep));
