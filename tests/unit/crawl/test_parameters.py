@@ -46,8 +46,11 @@ class Pages:
         self.names = names
         self._requests = Mutations(site, names.known, 0)
         self.requested = [one for one in ADDRESSES if not one.operations and one.name not in {STREAM, ELSEWHERE}]
+
+    def learn(self) -> None:
+        """Request every page, so that `names` has its parameters."""
         for address in self.requested:
-            names.learn(address, self.ask(address).body)
+            self.names.learn(address, self.ask(address).body)
 
     def ask(self, address: Address, query: str = "") -> Answer:
         request = self._requests.good(address, "GET", "admin")
@@ -67,10 +70,17 @@ class Pages:
 
 
 @pytest.fixture
-def pages(site: Site, one_connection: None, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    names = Names()
-    names.record(monkeypatch)
-    return Pages(site, names)
+def unread(site: Site, one_connection: None) -> Pages:
+    """The pages, none of which was requested."""
+    return Pages(site, Names())
+
+
+@pytest.fixture
+def pages(unread: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """The pages with their parameters."""
+    unread.names.record(monkeypatch)
+    unread.learn()
+    return unread
 
 
 def test_a_wrong_value_is_refused_with_what_is_possible(pages: Pages) -> None:
@@ -116,12 +126,12 @@ def test_a_parameter_without_a_value_and_one_that_is_not_known_change_nothing(pa
     ],
 )
 def test_a_refusal_names_the_parameter_and_what_is_possible(
-    site: Site, pages: Pages, address: str, parts: list[str]
+    site: Site, unread: Pages, address: str, parts: list[str]
 ) -> None:
     path, _, query = address.format(run=site.run.pk).partition("?")
     found = next(one for one in ADDRESSES if one.name == "/account/log/")
-    request = pages._requests.good(found, "GET", "admin")
-    answer = pages._application.ask(type(request)("GET", f"{path}?{query}".encode(), request.headers))
+    request = unread._requests.good(found, "GET", "admin")
+    answer = unread._application.ask(type(request)("GET", f"{path}?{query}".encode(), request.headers))
     text = answer.body.decode()
     assert answer.status == 400
     back = [] if path == "/account/log/" else [f'href="{path}"']  # that page shows its form again
