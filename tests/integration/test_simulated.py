@@ -13,11 +13,12 @@ from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
+from perfweb.submissions import services as submissions
 from perfweb.submissions.plans import MATRICES, Matrix
 from perfweb.submissions.services import SubmissionRequest, submit
 from perfweb.verdicts.text import run_text
 from tests.integration.conftest import LabHosts, wait_for_state
-from tests.integration.test_patches import series_of_the_stack
+from tests.integration.test_patches import series_of_the_stack, unoptimised
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 BUILD_SECONDS = 600
@@ -101,6 +102,7 @@ def test_a_patch_is_compared_with_its_base(
     simulator: Testbed, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     test = "simulated.forward.1.atomics/host-host/ipv4"
+    monkeypatch.setattr(submissions, "plan_text", unoptimised)
     monkeypatch.setitem(MATRICES, "sim", Matrix("sim", "one test, so that it is over soon", (test,), samples=4))
     settings.PATCH_REPOSITORY = tmp_path / "repository"
     checkout = series_of_the_stack(settings.PATCH_REPOSITORY)
