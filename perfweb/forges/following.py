@@ -6,6 +6,7 @@ from django.db.models import Q
 from perfweb.faults import services as faults
 from perfweb.forges.comments import mark, report
 from perfweb.forges.models import CommentRequest
+from perfweb.forges.sending import channel
 from perfweb.outbox import services as outbox
 from perfweb.runs.models import OPEN_STATES
 
@@ -26,11 +27,10 @@ def _follow(request: CommentRequest) -> None:
 
 def post_report(request: CommentRequest) -> None:
     """Post the comment and the commit status; the outbox sends them again only if they have changed."""
-    reply = report(request)
-    channel = f"forge:{request.project.mirror.name}"
+    reply, to = report(request), channel(request.project)
     comment = {"what": "comment", "pull": request.pull, "body": reply.body, "mark": mark(request.pk)}
-    outbox.post(channel, f"comment {request.pk}", comment)
+    outbox.post(to, f"comment {request.pk}", comment)
     if reply.state and request.head and not request.outdated:
         status = {"state": reply.state, "description": reply.description, "address": reply.address}
-        outbox.post(channel, f"status {request.head}", {"what": "status", "sha": request.head, **status})
+        outbox.post(to, f"status {request.head}", {"what": "status", "sha": request.head, **status})
     CommentRequest.objects.filter(pk=request.pk).update(settled=reply.final)

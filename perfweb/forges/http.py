@@ -17,11 +17,15 @@ from perfweb.outbox.services import LaterError, NeverError
 SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
 LONGEST_ANSWER = 20.0
 DENIED = timedelta(minutes=1)
-"""Pause after a refused access, which goes on soon after a user has repaired it."""
+"""Pause of a project whose token is refused; it goes on soon after a user has replaced it."""
 LONGEST_PAUSE = timedelta(hours=6)
 _LIMITS = (("X-RateLimit-Remaining", "X-RateLimit-Reset"), ("RateLimit-Remaining", "RateLimit-Reset"))
 
 _pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
+
+
+class DeniedError(LaterError):
+    """The forge does not accept the token, or its permissions."""
 
 
 def call(method: str, url: str, headers: Mapping[str, str], content: object = None, *, edit: bool = False) -> Any:
@@ -45,7 +49,8 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
     if pause := _pause(answer.status, answer.headers):
         raise LaterError(outcome, min(pause, LONGEST_PAUSE), everything=True)
     if answer.status in {401, 403, 404} and not (edit and answer.status == 404):
-        raise LaterError(outcome, DENIED, everything=answer.status == 401)
+        refused = answer.status == 401
+        raise DeniedError(outcome, DENIED if refused else None, everything=refused)
     if answer.status >= 500 or answer.status < 400:
         raise LaterError(outcome, everything=True)
     raise NeverError(outcome)

@@ -8,8 +8,37 @@ from typing import Any
 from perfweb.forges import http, secrets
 from perfweb.forges.models import Project
 from perfweb.forges.table import FORGES, Texts
+from perfweb.outbox import services as outbox
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LaterError, NeverError
+
+
+class AccessError(ValueError):
+    """The bot of a project cannot work; the message has the reason, and what to grant."""
+
+
+def check(project: Project) -> None:
+    """Check the token and the bot's permissions, as far as the forge reports them. Raises AccessError."""
+    grant = FORGES[project.forge].grant
+    try:
+        lack = Bot(project).lacks()
+    except (secrets.SecretError, http.DeniedError) as error:
+        raise AccessError(f"{error}. {grant}") from None
+    except (LaterError, NeverError) as error:
+        raise AccessError(f"{error}. Repeat this when the forge answers.") from None
+    if lack:
+        raise AccessError(f"{project.login} {lack} {project.path}. {grant}")
+
+
+def retry(project: Project) -> int:
+    """Check the bot's access, then have all that waits for the forge sent now; returns how much. Raises AccessError."""
+    check(project)
+    return outbox.retry(channel(project))
+
+
+def channel(project: Project) -> str:
+    """The channel of the outbox for a project."""
+    return f"forge:{project.mirror.name}"
 
 
 def send(letter: Letter) -> str:
@@ -35,6 +64,15 @@ class Bot:
         self.project, self.forge = project, FORGES[project.forge]
         name, value = self.forge.authorization
         self.headers = {name: value.format(token=secrets.token(project))}
+
+    def lacks(self) -> str:
+        """Return what the forge's answers show that the bot may not do; empty if they show nothing. Raises LaterError
+        or NeverError.
+        """
+        for template, lacks in self.forge.checks:
+            if lack := lacks(self._call("GET", template, None)):
+                return lack
+        return ""
 
     def status(self, content: dict[str, Any]) -> None:
         """Set the status of a commit."""

@@ -62,7 +62,9 @@ class Texts:
 class Forge:
     """The API of one kind of forge.  Addresses have {path}, {pull}, {number}, {sha} and {since}.
 
-    `turns` are what makes an issue open or closed, `page` is where people read one, below the forge's own address.
+    `checks` are addresses, each with a function that returns which permission its answer shows to be missing; `grant`
+    shows how to give it. `turns` are what makes an issue open or closed, `page` is where people read one, below the
+    forge's own address.
     """
 
     pull_ref: str
@@ -73,6 +75,8 @@ class Forge:
     page: str
     edit: str
     statuses: str
+    checks: tuple[tuple[str, Callable[[object], str]], ...]
+    grant: str
     states: Mapping[str, str]
     whole_path: bool
     author: str
@@ -249,6 +253,29 @@ def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
     )
 
 
+def _pushes(found: object) -> str:
+    """Statuses need the permission to push."""
+    return "" if _maybe(found, "permissions", "push") is True else "may not write to"
+
+
+def _develops(found: object) -> str:
+    """Statuses need the role Developer, of the project or of a group above it (GitLab's access levels)."""
+    levels = [_maybe(found, "permissions", f"{whose}_access", "access_level") for whose in ("project", "group")]
+    return "" if any(isinstance(level, int) and level >= _DEVELOPER for level in levels) else "is no Developer of"
+
+
+def _has_scope(found: object) -> str:
+    scopes = _maybe(found, "scopes")
+    return "" if isinstance(scopes, list) and "api" in scopes else "has a token without the scope api for"
+
+
+def _maybe(found: object, *path: str) -> object:
+    try:
+        return _at(found, path)
+    except ShapeError:
+        return None
+
+
 def _text(payload: Payload, *path: str) -> str:
     found = _at(payload, path)
     if not isinstance(found, str):
@@ -263,8 +290,7 @@ def _number(payload: Payload, *path: str) -> int:
     return found
 
 
-def _at(payload: Payload, path: tuple[str, ...]) -> object:
-    found: object = payload
+def _at(found: object, path: tuple[str, ...]) -> object:
     for name in path:
         if not isinstance(found, Mapping) or name not in found:
             raise ShapeError(f"{'.'.join(path)} is not there")
@@ -281,6 +307,7 @@ _TEXTS = {
 """Where an event and its action have a text that is no comment of the conversation."""
 _API = re.compile(r"/api/v\d+$")
 _NOTES = "/projects/{path}/merge_requests/{pull}/notes"
+_DEVELOPER = 30
 _GITLAB_ISSUES = "/projects/{path}/issues"
 _ISSUES = "/repos/{path}/issues"
 _COMMENTS = f"{_ISSUES}/{{pull}}/comments"
@@ -296,6 +323,11 @@ _GITHUB = Forge(
     page="/{path}/issues/{number}",
     edit="PATCH",
     statuses="/repos/{path}/statuses/{sha}",
+    checks=(("/repos/{path}", _pushes),),
+    grant=(
+        "Make the bot a collaborator with the role Write, and its token a fine-grained one with Pull requests and "
+        "Commit statuses read and write, or a classic one with the scope repo."
+    ),
     states={},
     whole_path=False,
     author="login",
@@ -308,6 +340,7 @@ _GITEA = replace(
     authorization=("Authorization", "token {token}"),
     comments=Texts(_COMMENTS, f"{_COMMENTS}?since={{since}}", _ONE_COMMENT),
     issues=Texts(_ISSUES, f"{_ISSUES}?state=all&type=issues&since={{since}}", _ONE_ISSUE, number="number"),
+    grant="Make the bot a collaborator with Write, and give its token issue and repository, read and write.",
     delivery="X-Gitea-Delivery",
     genuine=_by_gitea,
     read=_of_gitea,
@@ -327,6 +360,8 @@ _GITLAB = Forge(
     page="/{path}/-/issues/{number}",
     edit="PUT",
     statuses="/projects/{path}/statuses/{sha}",
+    checks=(("/projects/{path}", _develops), ("/personal_access_tokens/self", _has_scope)),
+    grant="Give the bot the role Developer, and its token the scope api.",
     states={"failure": "failed", "error": "failed"},
     whole_path=True,
     author="username",

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Least
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -77,6 +78,16 @@ def deliver(now: datetime | None = None) -> int:
     return sum(delivered)
 
 
+def retry(channel: str, now: datetime | None = None) -> int:
+    """Make the waiting letters of a channel due now, with short pauses again; returns their number.
+
+    A letter that is being sent is left out. At least one attempt stays counted, because its response may be lost.
+    """
+    failed = Q(attempts=0) | ~Q(problem="")
+    waiting = Letter.objects.filter(failed, channel=channel, due__isnull=False)
+    return waiting.update(due=now or timezone.now(), attempts=Least("attempts", 1))
+
+
 def pause(attempts: int) -> timedelta:
     """The pause after a number of attempts: it doubles each time, up to the max."""
     return min(FIRST_PAUSE * (1 << min(attempts - 1, 10)), LONGEST_PAUSE)
@@ -103,7 +114,8 @@ def _take(number: int, now: datetime) -> Letter | None:
     if letter is not None:
         letter.attempts += 1
         letter.due = now + pause(letter.attempts)
-        letter.save(update_fields=["attempts", "due"])
+        letter.problem = ""
+        letter.save(update_fields=["attempts", "due", "problem"])
     return letter
 
 

@@ -12,6 +12,7 @@ from perfweb.builds.models import Mirror
 from perfweb.forges.comments import mark
 from perfweb.forges.markdown import code, table
 from perfweb.forges.models import Project
+from perfweb.forges.sending import channel as forge_channel
 from perfweb.forges.table import FORGES
 from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
@@ -111,7 +112,7 @@ def _turn(alert: Alert) -> str:
 
 def _issue_letter(project: Project, alert: Alert) -> tuple[str, str]:
     """Return the channel and the key of the letter with an alert's issue."""
-    return f"forge:{project.mirror.name}", f"alert {alert.number}"
+    return forge_channel(project), f"alert {alert.number}"
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:

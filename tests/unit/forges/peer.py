@@ -17,6 +17,7 @@ import yaml
 DATA = Path(__file__).parent / "data"
 TOKEN = "a token of twenty or more"
 LOGIN = "perf-bot"
+_CHECKED = {"/repos/{owner}/{repo}", "/projects/{id}", "/personal_access_tokens/self"}
 
 
 @dataclass
@@ -41,6 +42,8 @@ class Peer:
         self.calls: list[str] = []
         self.complaints: list[str] = []
         self.trouble: Trouble | None = None
+        self.permissions: dict[str, Any] = {"push": True, "project_access": {"access_level": 30}, "group_access": None}
+        self.scopes = ["api"]
         self.port = 0
         self.server: ThreadingHTTPServer | None = None
         self.start()
@@ -78,6 +81,8 @@ class Peer:
         return self._complain(f"{method} {target}: nothing is described there")
 
     def _do(self, path: str, method: str, found: "re.Match[str]", given: dict[str, Any]) -> object:
+        if path in _CHECKED:
+            return {"permissions": self.permissions, "scopes": self.scopes}
         if "statuses" in path:
             self.statuses.append({"sha": found.groups()[-1], **given})
             return {"id": len(self.statuses)}

@@ -15,6 +15,7 @@ from perfweb.forges import secrets
 from perfweb.forges.models import Member, Project
 from tests.checkouts import Checkout
 from tests.factories import create_testbed
+from tests.unit.forges.peer import TOKEN, Peer
 
 pytestmark = pytest.mark.django_db
 FORGE = {"forge": "gitea", "project": "net/stack", "api": "https://gitea.example.org/api/v1", "login": "perf-bot"}
@@ -52,6 +53,21 @@ def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: 
     project.refresh_from_db()
     assert (project.login, secrets.webhook_secret(project)) == ("other-bot", secret)
     assert [(one.login, one.user.username) for one in Member.objects.all()] == [("maria-on-gitea", "maria")]
+
+
+def test_the_token_is_checked_when_there_is_one(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    peer = Peer("gitea")
+    try:
+        call_command("register_repository", "demo", **{**options, "api": peer.url})
+        assert "then check it: manage.py retry_bot demo" in capsys.readouterr().out
+        secrets.token_file(Project.objects.get()).write_text(TOKEN)
+        call_command("register_repository", "demo", **{**options, "api": peer.url})
+        assert "perf-bot may write to net/stack" in capsys.readouterr().out
+        peer.permissions = {"push": False}
+        with pytest.raises(CommandError, match="demo is registered, but its bot cannot work: perf-bot may not write"):
+            call_command("register_repository", "demo", **{**options, "api": peer.url})
+    finally:
+        peer.stop()
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One comment and a status follow a run, by the forge's description, and none is lost or sent twice."""
 
+import io
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from perfweb.accounts.models import Role
 from perfweb.forges.following import follow
 from perfweb.forges.models import CommentRequest, Project
 from perfweb.forges.secrets import token_file
+from perfweb.forges.sending import AccessError, check
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
 from perfweb.runs.models import Run, RunState
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from tests.factories import create_run
-from tests.unit.forges.conftest import Bot
+from tests.unit.forges.conftest import Bot, Making
 from tests.unit.forges.peer import Trouble
 from tests.unit.submissions.conftest import person
 
@@ -137,6 +141,85 @@ def test_a_token_that_is_missing_or_wrong_can_be_mended(github: Bot) -> None:
     token_file(github.project).write_text(token)
     deliver(timezone.now() + 3 * HOUR)
     assert len(github.peer.comments) == 1
+
+
+def refused(bot: Bot) -> None:
+    """The forge refuses a permission for a day."""
+    bot.comment("/perf help")
+    clock = now = timezone.now()
+    follow()
+    bot.peer.trouble = Trouble(403)
+    while clock < now + 24 * HOUR:
+        deliver(clock)
+        due = Letter.objects.get().due
+        assert due is not None
+        clock = due
+
+
+def test_a_permission_that_is_refused_is_requested_less_and_less(bot: Bot) -> None:
+    refused(bot)
+    assert 24 <= len(bot.peer.calls) <= 34
+    bot.peer.trouble = None
+    assert deliver() == 0
+
+
+def test_a_retry_after_a_permission_was_granted_sends_what_waits(bot: Bot) -> None:
+    refused(bot)
+    with pytest.raises(CommandError, match=r" 403 .*Write|Developer"):
+        call_command("retry_bot", str(bot.project))
+    bot.peer.trouble = None
+    output = io.StringIO()
+    call_command("retry_bot", str(bot.project), stdout=output)
+    assert "sent within seconds: 1 waiting messages" in output.getvalue()
+    assert deliver() == 1
+    assert len(bot.peer.comments) == 1
+    with pytest.raises(CommandError, match=f"there is no bot 'x'; there are: {bot.project}"):
+        call_command("retry_bot", "x")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "permissions", "scopes", "reason"),
+    [
+        (["github", "gitea"], {"push": False, "pull": True}, [], "perf-bot may not write to .*Write"),
+        (["github", "gitea"], {}, [], "perf-bot may not write to "),
+        (
+            ["gitlab"],
+            {"project_access": None, "group_access": None},
+            ["api"],
+            "is no Developer of net/stack.*Developer",
+        ),
+        (["gitlab"], {"project_access": {"access_level": 20}}, ["api"], "is no Developer of"),
+        (
+            ["gitlab"],
+            {"group_access": {"access_level": 40}},
+            ["read_api"],
+            "without the scope api for .* the scope api",
+        ),
+    ],
+)
+def test_a_bot_without_a_permission_learns_what_to_grant(
+    bot_on: Making, kinds: list[str], permissions: dict[str, Any], scopes: list[str], reason: str
+) -> None:
+    for kind in kinds:
+        bot = bot_on(kind)
+        check(bot.project)
+        bot.peer.permissions, bot.peer.scopes = permissions, scopes
+        with pytest.raises(AccessError, match=reason):
+            check(bot.project)
+
+
+@pytest.mark.parametrize("token", ["", "short", "a token that the forge refuses"])
+def test_a_bot_without_a_good_token_learns_what_to_make(bot: Bot, token: str) -> None:
+    token_file(bot.project).write_text(token)
+    with pytest.raises(AccessError, match=r"(at least 20 characters|401).*\. (Make|Give) "):
+        check(bot.project)
+
+
+@pytest.mark.parametrize("status", [302, 422, 500])
+def test_a_forge_that_is_away_reports_nothing_about_permissions(bot: Bot, status: int) -> None:
+    bot.peer.trouble = Trouble(status)
+    with pytest.raises(AccessError, match=f"{status} .*Repeat this when the forge answers"):
+        check(bot.project)
 
 
 def test_a_comment_that_a_user_deleted_is_not_written_anew(github: Bot) -> None:

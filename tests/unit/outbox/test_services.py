@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from perfweb.outbox.models import Letter
-from perfweb.outbox.services import PATIENCE, LaterError, NeverError, deliver, forget, post
+from perfweb.outbox.services import PATIENCE, LaterError, NeverError, deliver, forget, post, retry
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -71,6 +71,36 @@ def test_no_delivery_before_the_time_that_the_server_names() -> None:
     deliver(NOW)
     trouble.clear()
     assert [deliver(NOW + 3 * HOUR - SECOND), deliver(NOW + 3 * HOUR)] == [0, 3]
+
+
+def test_a_retry_sends_what_waits_in_its_channel_and_forgets_long_pauses() -> None:
+    trouble.append(LaterError("refused"))
+    for channel in ("test:a", "test:b"):
+        post(channel, "k", {}, NOW)
+    clock = NOW
+    for _ in range(12):
+        deliver(clock)
+        clock += HOUR
+    assert deliver(clock - 30 * 60 * SECOND) == 0
+    assert retry("test:a", clock - HOUR / 2) == 1
+    deliver(clock - HOUR / 2)
+    assert Letter.objects.get(channel="test:a").attempts == 2, "its first response may be lost"
+    trouble.clear()
+    assert retry("test:a", clock - HOUR / 2) == 1
+    assert deliver(clock - HOUR / 2) == 1
+    assert retry("test:a", clock) == 0
+
+
+def test_a_retry_leaves_out_a_letter_that_is_being_sent(settings: Settings) -> None:
+    settings.OUTBOX_SENDERS = {"test": f"{__name__}.retry_while_listening"}
+    post("test:a", "k", {}, NOW)
+    deliver(NOW)
+    assert heard == [{"retried": 0}]
+
+
+def retry_while_listening(letter: Letter) -> str:
+    heard.append({"retried": retry(letter.channel, NOW)})
+    return "number 1"
 
 
 def test_a_channel_waits_without_the_others() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 
 from perfweb.accounts import audit
 from perfweb.accounts.actors import on_server
@@ -14,7 +14,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.builds import mirrors
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
-from perfweb.forges import secrets
+from perfweb.forges import secrets, sending
 from perfweb.forges.models import ForgeName, Member, Project
 from perfweb.lab.models import Testbed
 from perfweb.runs.services import RunError, find_testbed
@@ -57,7 +57,20 @@ class Command(BaseCommand):
             secrets.make(project)
             self.stdout.write(f"webhook: {settings.SITE_URL}/forges/{mirror.name}/webhook")
             self.stdout.write(f"its secret: in {secrets.secret_file(project)}")
-            self.stdout.write(f"the bot's token: write it into {secrets.token_file(project)}")
+            _report_token(self.stdout, project)
+
+
+def _report_token(out: OutputWrapper, project: Project) -> None:
+    """Check the bot's token if there is one."""
+    file = secrets.token_file(project)
+    if not file.read_bytes().strip():
+        out.write(f"the bot's token: write it into {file}, then check it: manage.py retry_bot {project}")
+        return
+    try:
+        sending.check(project)
+    except sending.AccessError as error:
+        raise CommandError(f"{project} is registered, but its bot cannot work: {error}") from None
+    out.write(f"the bot's token: in {file}; {project.login} may write to {project.path}")
 
 
 def _mirror(name: str, url: str, branch: str) -> Mirror:
