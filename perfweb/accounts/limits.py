@@ -17,8 +17,9 @@ import ipaddress
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -54,6 +55,19 @@ def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
+_trial = ContextVar("trial", default=False)
+
+
+@contextmanager
+def not_counted() -> Iterator[None]:
+    """Count nothing in the block, for a trial on the server of which nothing is kept."""
+    token = _trial.set(True)
+    try:
+        yield
+    finally:
+        _trial.reset(token)
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most so many times in so many seconds."""
@@ -80,6 +94,8 @@ class Limit:
 
     def spend(self, key: str) -> None:
         """Count an attempt. Raises NotNowError above the limit."""
+        if _trial.get():
+            return
         count, left = self.count(key)
         if count > self.most:
             raise too_many(left)

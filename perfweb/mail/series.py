@@ -45,7 +45,7 @@ def attend(now: datetime | None = None) -> None:
     now = now or timezone.now()
     gathering = Series.objects.filter(state=SeriesState.GATHERING)
     asking = Posting.objects.exclude(request="").values("series")
-    _each(gathering.filter(Q(pk__in=asking) | Q(changed__lt=now - KEPT)), lambda series: _gathered(series, now))
+    _each(gathering.filter(Q(pk__in=asking) | Q(changed__lt=now - KEPT)), lambda series: gather(series, now))
     working = Submission.objects.filter(runs__state__in=OPEN_STATES)
     over = Series.objects.filter(state=SeriesState.OVER)
     again = over.filter(pk__in=Series.submissions.through.objects.filter(submission__in=working).values("series"))
@@ -73,7 +73,7 @@ def _each(chosen: QuerySet[Series], step: Callable[[Series], None]) -> None:
     faults.for_each(ATTEND, list(chosen.values_list("pk", flat=True)), locked, lambda key: f"series {key}")
 
 
-def _gathered(series: Series, now: datetime) -> None:
+def gather(series: Series, now: datetime) -> None:
     """One step of a series that is not submitted yet."""
     postings = list(series.postings.defer("mbox"))
     asking = _posting_with_request(series)

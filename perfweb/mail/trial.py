@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tries mails: what would be answered, of which nothing is sent or kept.
+
+The mails take the way of received ones, in a transaction that is rolled back.
+"""
+
+import mailbox
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from perfweb.accounts.limits import not_counted
+from perfweb.mail.intake import receive
+from perfweb.mail.messages import IgnoredError
+from perfweb.mail.models import Series, SeriesState
+from perfweb.mail.sending import CHANNEL
+from perfweb.mail.series import PATIENCE, gather
+from perfweb.outbox.models import Letter
+
+
+def mails_of(file: Path) -> list[bytes]:
+    """Return the mails of an mbox, or the only mail of a file without lines `From `. Raises OSError."""
+    content = file.read_bytes()
+    box = mailbox.mbox(file, create=False)
+    try:
+        return [box.get_bytes(key, from_=True) for key in box.iterkeys()] or [content]
+    finally:
+        box.close()
+
+
+def tried(mails: Sequence[bytes]) -> list[str]:
+    """Return what would happen to each mail, then the answers, the first ones only: results follow measurements."""
+    with _nothing_kept():
+        before = Letter.objects.aggregate(newest=Max("pk"))["newest"] or 0
+        known = list(Series.objects.values_list("pk", flat=True))
+        texts = [f"mail {number} of {len(mails)}: {_received(mail)}" for number, mail in enumerate(mails, 1)]
+        for series in Series.objects.filter(state=SeriesState.GATHERING).exclude(pk__in=known):
+            gather(series, timezone.now() + PATIENCE * 2)  # then missing mails are reported
+        answers = Letter.objects.filter(channel=CHANNEL, pk__gt=before).order_by("pk")
+        return texts + ([_shown(answer) for answer in answers] or ["no answer"])
+
+
+def _received(mail: bytes) -> str:
+    try:
+        return receive(mail)
+    except IgnoredError as error:
+        return f"ignored: {error}"
+
+
+def _shown(answer: Letter) -> str:
+    content = answer.content
+    return f"answer to {', '.join(content['to'])}\nSubject: {content['subject']}\n\n{content['text']}"
+
+
+@contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """Roll the block back. Sources that it packs are in a folder that is deleted."""
+    store = settings.SOURCE_STORE
+    with tempfile.TemporaryDirectory(prefix="perfweb-") as folder, not_counted(), transaction.atomic():
+        settings.SOURCE_STORE = folder
+        try:
+            yield
+        finally:
+            settings.SOURCE_STORE = store
+            transaction.set_rollback(True)
