@@ -32,7 +32,7 @@ readonly KERNEL_PACKAGES=(build-essential git bc bison ccache flex libelf-dev py
 readonly KERNEL_SOURCE=linux-source-6.1
 readonly TEST_PACKAGES=(
 	b4 ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
-	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi redis-tools traceroute
+	curl dovecot-imapd git-email libmailtools-perl ipmitool nginx-light openipmi postfix redis-tools traceroute
 	default-jdk-headless golang-go gunicorn libpython3.11-testsuite memcached nodejs)
 # The client is for back-ups: pg_dump must not be older than the database.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
@@ -150,6 +150,7 @@ disable_new_daemons()
 		nginx-light) unit=nginx ;;
 		dovecot-imapd) unit=dovecot ;;
 		memcached) unit=memcached ;;
+		postfix) unit=postfix ;;
 		*) continue ;;
 		esac
 		as_root systemctl disable --quiet "$unit" 2>/dev/null || true
