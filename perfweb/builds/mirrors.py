@@ -11,6 +11,7 @@ fetches is checked, and nothing of it is executed.
 import fcntl
 import ipaddress
 import logging
+import os
 import re
 import subprocess
 import time
@@ -29,6 +30,12 @@ from perfweb.plaintext import shown
 _MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,500}", re.ASCII)
 SECONDS = 120.0
+RESTS = 3.0
+"""A repository that was too slow is not tried again for so many times the time that it took. The messenger fetches one
+repository after another, so that a slow one would delay the requests of all others.
+"""
+_TIMED_OUT = {124, -9, 137}
+"""Statuses of timeout(1) after the time, or after a kill."""
 OWN_REFS = "refs/perfweb/"
 MOST_BYTES = 512 * 1024 * 1024
 """Max bytes of a single file that git writes, and of one fetch."""
@@ -38,6 +45,10 @@ log = logging.getLogger(__name__)
 
 class FetchError(RepositoryError):
     """Nothing could be fetched; a later attempt may succeed."""
+
+
+class SlowError(FetchError):
+    """The time was too short."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +103,10 @@ def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
     check(mirror.url)
     for ref in refs:
         _check_ref(ref)
-    folder, deadline = _folder(mirror), time.monotonic() + seconds
+    folder, begun = _folder(mirror), time.monotonic()
+    deadline = begun + seconds
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, deadline):
+    with _alone(folder, begun + seconds / 2), _resting(folder):
         if not (folder / "HEAD").exists():
             _git(["init", "--quiet", "--bare", "--template=", "."], folder)
         try:
@@ -149,6 +161,24 @@ def _alone(folder: Path, deadline: float) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _resting(folder: Path) -> Iterator[None]:
+    """Record that a repository is too slow, and refuse to try it again soon. Raises FetchError."""
+    record, begun = folder / "perfweb.slow", time.time()
+    if record.exists():
+        left = record.stat().st_mtime - begun
+        if 0 < left <= RESTS * SECONDS:  # else the clock was changed
+            raise FetchError(f"{record.read_text(encoding='utf-8')}; the next attempt is possible in {left:.0f} s")
+        record.unlink()
+    try:
+        yield
+    except SlowError as error:
+        record.write_text(str(error), encoding="utf-8")
+        until = time.time() + RESTS * (time.time() - begun)
+        os.utime(record, (until, until))
+        raise
+
+
 def changes(repository: Repository, branch: str, ref: str, *, each: bool = False) -> Changes:
     """Return the changes of a fetched ref that the branch does not have. Raises RepositoryError or PatchError."""
     onto, head = repository.commit(branch), repository.commit(ref)
@@ -178,13 +208,14 @@ def _folder(mirror: Mirror) -> Path:
 
 
 def _git(words: list[str], folder: Path, command: list[str] | None = None, seconds: float = SECONDS) -> None:
-    try:
-        done = subprocess.run(
-            ["prlimit", f"--fsize={MOST_BYTES}", *(command or git_command()), *words], cwd=folder, check=False,
-            capture_output=True, text=True, env=git_environment(folder), timeout=seconds,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise FetchError(f"fetching takes longer than {seconds:.0f} s: it is too large, or slow") from None
+    # timeout(1) ends git's helpers, too, which would wait for a server for ever.
+    limits = ["timeout", "--kill-after=1", f"{seconds:.3f}", "prlimit", f"--fsize={MOST_BYTES}"]
+    done = subprocess.run(
+        [*limits, *(command or git_command()), *words], cwd=folder, check=False,
+        capture_output=True, text=True, env=git_environment(folder),
+    )  # fmt: skip
+    if done.returncode in _TIMED_OUT:
+        raise SlowError(f"fetching takes longer than {seconds:.0f} s: it is too large, or slow")
     if done.returncode != 0:
         complaint = " ".join(done.stderr.split())[:300]
         raise FetchError(f"cannot be fetched: {complaint or f'git ended with {done.returncode}'}")

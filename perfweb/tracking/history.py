@@ -15,6 +15,8 @@ from perfweb.builds.repositories import ROOT, Repository, RepositoryError, read_
 from perfweb.plaintext import plain
 from perfweb.tracking.models import Rhythm, TrackedBranch, TrackedCommit
 
+FETCH_SECONDS = 20.0
+"""Max time that a user waits for a remote repository, and the messenger for each."""
 _FORMAT = "--format=%H%x00%cI%x00%an%x00%s"
 
 
@@ -31,7 +33,11 @@ class Listed:
 
 def repository_of(branch: TrackedBranch, *, fresh: bool = False) -> Repository:
     """Open the repository of a branch, after a fetch if `fresh`. Raises RepositoryError."""
-    return mirrors.fetch(branch.mirror) if fresh and branch.mirror else mirrors.opened(branch.mirror)
+    return (
+        mirrors.fetch(branch.mirror, seconds=FETCH_SECONDS)
+        if fresh and branch.mirror
+        else mirrors.opened(branch.mirror)
+    )
 
 
 def refresh(branch: TrackedBranch, now: datetime) -> None:

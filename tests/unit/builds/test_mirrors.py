@@ -2,7 +2,9 @@
 """Mirrors of repositories elsewhere, and changes there as a patch that applies."""
 
 import fcntl
+import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import Repository, RepositoryError
 from tests.checkouts import Checkout
+from tests.silent import SilentServer
 
 PULL = "refs/pull/7/head"
 
@@ -169,3 +172,36 @@ def test_fetch_waits_for_another_one_but_not_for_ever(pulled: Mirror) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(mirrors.FetchError, match="by another process"):
             mirrors.fetch(pulled, seconds=0.2)
+
+
+def test_slow_repository_does_not_use_up_the_time_of_others(pulled: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrors, "RESTS", 600.0)
+    with SilentServer() as server:
+        slow = Mirror(name="slow", url=f"{server.url}/x.git")
+        with pytest.raises(mirrors.FetchError, match=r"longer than 1 s: it is too large, or slow$"):
+            mirrors.fetch(slow, seconds=1)
+        assert server.clients_are_gone(), "no process of git waits on"
+        for _ in range(3):
+            with pytest.raises(mirrors.FetchError, match=r"slow; the next attempt is possible in \d+ s"):
+                mirrors.fetch(slow, seconds=1)
+        assert server.connections == 1
+        record = mirrors.opened(slow).git_dir / "perfweb.slow"
+        os.utime(record, (0, 0))
+        with pytest.raises(mirrors.FetchError, match=r"slow$"):
+            mirrors.fetch(slow, seconds=1)
+        assert server.connections == 2
+        os.utime(record, (0, 0))
+    slow.url = pulled.url
+    assert mirrors.fetch(slow).commit("main").sha
+    assert not record.exists()
+
+
+def test_time_of_another_fetch_is_not_that_of_this_one(pulled: Mirror) -> None:
+    """A wait leaves half of the time, so that the error is never about a fetch that had none."""
+    folder = mirrors.fetch(pulled).git_dir
+    with (folder / "perfweb.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        timer = threading.Timer(0.5, lambda: fcntl.flock(file, fcntl.LOCK_UN))
+        timer.start()
+        assert mirrors.fetch(pulled, seconds=60).commit("main").sha
+        timer.join()

@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Entry
+from perfweb.builds.models import Mirror
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions import services
@@ -20,6 +21,7 @@ from perfweb.submissions.plans import MATRICES
 from perfweb.verdicts.wording import css_name
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_submission
+from tests.silent import SilentServer
 from tests.unit.pages import text_of
 from tests.unit.submissions.conftest import WANTED, five
 
@@ -56,6 +58,20 @@ def test_branch_of_a_registered_repository(author: Actor, topic: str) -> None:
     assert "Measuring it takes about" in client.post("/submissions/new/", {**named, "examine": ""}).content.decode()
     answer = client.post("/submissions/new/", {**named, "submit": ""}, follow=True)
     assert "</code> of theirs</span>" in answer.content.decode()
+
+
+def test_form_reports_a_repository_that_does_not_answer(
+    author: Actor, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("perfweb.builds.mirrors.RESTS", 600.0)
+    client, named = signed_in(author), {**FIELDS, "base": "", "ref": topic, "repository": "theirs", "submit": ""}
+    with SilentServer() as server:
+        Mirror.objects.update(url=f"{server.url}/x.git")
+        for words in ("longer than 1 s: it is too large, or slow", "slow; the next attempt is possible in"):
+            assert words in client.post("/submissions/new/", named).content.decode()
+        assert server.connections == 1
+    assert not Submission.objects.exists()
 
 
 BOOTING = """\

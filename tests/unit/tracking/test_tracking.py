@@ -6,13 +6,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.test import Client
 from pytest_django import Settings
 
+from perfweb.builds.models import Mirror
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
 from perfweb.tracking.alerts.followup import pursue
 from perfweb.tracking.models import Alert, AlertState, Analysis
 from tests.laboratory import ROUND_TRIPS, STREAM, Laboratory, tracked
+from tests.silent import SilentServer
 
 pytestmark = pytest.mark.django_db
 
@@ -170,6 +173,25 @@ def test_a_rewritten_branch_is_labelled_and_keeps_its_results(laboratory: Labora
     laboratory.round()
     branch.refresh_from_db()
     assert "rewritten" in branch.problem
+
+
+def test_a_repository_that_does_not_answer_is_reported_on_its_page_and_delays_no_other(
+    laboratory: Laboratory, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfweb.tracking.history.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("perfweb.builds.mirrors.RESTS", 600.0)
+    first = laboratory.commit(1)
+    mirror = Mirror.objects.create(name="theirs", url=str(laboratory.checkout.tree))
+    tracked(first, name="another", mirror="theirs")
+    tracked(first)
+    with SilentServer() as server:
+        Mirror.objects.filter(pk=mirror.pk).update(url=f"{server.url}/x.git")
+        for number, words in enumerate(("longer than 1 s", "the next attempt is possible in"), 2):
+            [run] = laboratory.round()
+            assert run.tracked_commits.get().branch.name == "head"
+            assert words in client.get("/tracking/another/").content.decode()
+            laboratory.commit(number)
+        assert server.connections == 1
 
 
 def test_a_bisection_in_progress_reports_that_the_branch_was_rewritten(
