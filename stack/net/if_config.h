@@ -112,7 +112,7 @@ int	 if_config_words(struct if_config *, const char *value,
 int	 inet_config_set(struct if_config *, const char *value, char *why,
 	    size_t);
 /* Called before if_byaddr() can find the interface's addresses. */
-void	 if_hashaddrs(const struct ifnet *);
+void	 if_hashaddrs(struct ifnet *);
 
 /*
  * Parses "10.1.0.2/24" (AF_INET) or "2001:db8::1/64" (AF_INET6) into a struct

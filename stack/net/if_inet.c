@@ -59,33 +59,45 @@ if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
 	return (false);
 }
 
-uint8_t if_addrmarks[1 << IF_ADDRHASHBITS];
+struct if_addrbucket *if_addrhead[1 << IF_ADDRHASHBITS];
+
+/* Adds an interface to an address's bucket, in the order of ifnet_list. */
+static void
+hash_address(struct ifnet *ifp, struct in_addr addr)
+{
+	struct if_addrbucket **p = &if_addrhead[if_addrhash(addr)], *new;
+
+	while (*p != NULL && (*p)->ab_ifp->if_index < ifp->if_index)
+		p = &(*p)->ab_next;
+	if (*p != NULL && (*p)->ab_ifp == ifp)
+		return;
+	new = kmalloc(sizeof(*new));
+	new->ab_ifp = ifp;
+	new->ab_next = *p;
+	*p = new;
+}
 
 void
-if_hashaddrs(const struct ifnet *ifp)
+if_hashaddrs(struct ifnet *ifp)
 {
-	const struct if_inet *in;
-	struct in_addr last;
-
 	for (unsigned i = 0; i < ifp->if_ninet; i++) {
-		in = &ifp->if_inet[i];
-		last.s_addr = in->addr.s_addr | ~in->mask.s_addr;
-		if_addrmarks[if_addrhash(in->addr)] = 1;
-		if_addrmarks[if_addrhash(last)] = 1;
+		const struct if_inet *in = &ifp->if_inet[i];
+
+		hash_address(ifp, in->addr);
+		hash_address(ifp, (struct in_addr){ in->addr.s_addr |
+		    ~in->mask.s_addr });
 	}
 }
 
 struct ifnet *
 if_byaddr(struct in_addr addr)
 {
-	struct ifnet *ifp;
+	const struct if_addrbucket *ab;
 
-	if (!if_mayhaveaddr(addr))
-		return (NULL);
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		if (if_hasaddr(ifp, addr))
-			break;
-	return (ifp);
+	for (ab = if_addrhead[if_addrhash(addr)]; ab != NULL; ab = ab->ab_next)
+		if (if_hasaddr(ab->ab_ifp, addr))
+			return (ab->ab_ifp);
+	return (NULL);
 }
 
 struct ifnet *

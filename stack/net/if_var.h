@@ -114,13 +114,18 @@ struct ifnet {
 };
 
 /*
- * Marks at the hashes of interface addresses and of their subnets' broadcast
- * addresses.  Nearly all sources, and the destinations of forwarded packets,
- * are neither, and one test shows this for any number of interfaces.  The hash
+ * The interfaces with an address, or a subnet's broadcast address, of each
+ * hash.  A packet's addresses are looked up in the same time with any number
+ * of interfaces.  Nearly all sources, and the destinations of forwarded
+ * packets, are addresses of no interface, and have an empty bucket.  The hash
  * is Fibonacci's: Knuth, The Art of Computer Programming, 3, section 6.4.
  */
 #define	IF_ADDRHASHBITS	10
-extern uint8_t if_addrmarks[];		/* [I] after boot */
+struct if_addrbucket {
+	struct ifnet	*ab_ifp;		/* [I] after boot */
+	struct if_addrbucket *ab_next;		/* [I] after boot */
+};
+extern struct if_addrbucket *if_addrhead[];	/* [I] after boot */
 
 static inline unsigned
 if_addrhash(struct in_addr addr)
@@ -132,7 +137,7 @@ if_addrhash(struct in_addr addr)
 static inline bool
 if_mayhaveaddr(struct in_addr addr)
 {
-	return (if_addrmarks[if_addrhash(addr)] != 0);
+	return (if_addrhead[if_addrhash(addr)] != NULL);
 }
 
 extern struct ifnet *ifnet_list;

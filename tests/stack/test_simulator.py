@@ -72,6 +72,13 @@ def test_unix_sockets_with_their_own_locks_share_no_line(sim: Installed, machine
     assert many > 50 * one
 
 
+def test_a_forwarded_packet_costs_the_same_with_any_number_of_interfaces(sim: Installed) -> None:
+    one, many = (
+        simstack(sim, "--cpus", "1", "--streams", streams)["runs"][0]["instructions"] for streams in ("1", "56")
+    )
+    assert many < 1.02 * one
+
+
 def test_blocks_have_the_instructions_of_the_program_and_not_the_estimate(sim: Installed) -> None:
     lane = json.loads(run(f"{sim.prefix}/bin/simstack", "--lane"))["lane"]
     for row in lane:
