@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, cast
 
 from django.core.cache import cache
@@ -93,17 +94,17 @@ class _Choice:
     verdict: TestVerdict | None
 
 
-def current_grid() -> Grid:
-    """Return the grid, which is read again only after the database has changed."""
+def current_grid(shown: Sequence[Testbed]) -> Grid:
+    """Return the grid of some testbeds, which is read again only after the database has changed."""
     state = database_state()
     if state is None:
-        return read_grid()
-    return cast("Grid", cache.get_or_set(f"grid-{state}", read_grid, KEPT_SECONDS))
+        return read_grid(shown)
+    return cast("Grid", cache.get_or_set(f"grid-{state}", partial(read_grid, shown), KEPT_SECONDS))
 
 
-def read_grid() -> Grid:
-    """Read the grid: eleven queries, and two more for each run with a sentinel."""
-    testbeds = _testbeds_by_newest_run()
+def read_grid(shown: Sequence[Testbed]) -> Grid:
+    """Read the grid of some testbeds: nine queries, and two more for each run with a sentinel."""
+    testbeds = _testbeds_by_newest_run(shown)
     chosen: dict[tuple[int, str], _Choice] = {}
     topics_of = _newest_by_topic(testbeds[:TESTBEDS])
     for run, kept, pairs in _judged({run for run, _ in topics_of}):
@@ -116,17 +117,20 @@ def read_grid() -> Grid:
     measured = {topic for _, topic in chosen}
     topics = [topic for topic in names.by_topic() if topic in measured]
     topics += sorted(measured.difference(topics))
-    shown = {key for key, _ in chosen}
-    found = Testbed.objects.in_bulk(shown)
-    rows = [Row(found[key], [(topic, cells.get((key, topic))) for topic in topics]) for key in testbeds if key in shown]
+    with_cells, found = {key for key, _ in chosen}, {testbed.pk: testbed for testbed in shown}
+    rows = [
+        Row(found[key], [(topic, cells.get((key, topic))) for topic in topics]) for key in testbeds if key in with_cells
+    ]
     return Grid(topics, rows, max(len(testbeds) - TESTBEDS, 0))
 
 
-def _testbeds_by_newest_run() -> list[int]:
+def _testbeds_by_newest_run(shown: Sequence[Testbed]) -> list[int]:
     """Return the testbeds with finished runs, the newest run first: one query that reads an index."""
     newest = {
-        key: Run.objects.filter(testbed=key, state=RunState.DONE).order_by("-pk").values_list("testbed", "pk")[:1]
-        for key in Testbed.objects.values_list("pk", flat=True)
+        testbed.pk: Run.objects.filter(testbed=testbed, state=RunState.DONE)
+        .order_by("-pk")
+        .values_list("testbed", "pk")[:1]
+        for testbed in shown
     }
     queries = list(newest.values())
     found = queries[0].union(*queries[1:], all=True) if queries else []

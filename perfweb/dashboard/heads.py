@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
+from perfweb.lab.models import Testbed
 from perfweb.runs.models import Run, RunState
 from perfweb.tracking import states
 from perfweb.tracking.models import Alert, TrackedBranch, TrackedCommit
@@ -30,11 +31,16 @@ class Head:
     faster: int
 
 
-def read_heads() -> list[Head]:
-    """Read the branches that are not paused: four queries."""
+def branches_of(testbeds: Sequence[Testbed]) -> QuerySet[TrackedBranch]:
+    """Select the branches on these testbeds that are not paused, or are samples."""
+    return TrackedBranch.objects.filter(Q(active=True) | ~Q(testbed__sample=""), testbed__in=testbeds)
+
+
+def read_heads(testbeds: Sequence[Testbed]) -> list[Head]:
+    """Read the branches on these testbeds: four queries."""
     waiting = Count("alerts", filter=Q(alerts__state__in=states.OPEN))
-    active = TrackedBranch.objects.filter(active=True).annotate(waiting=waiting).order_by("-waiting", "name")
-    branches = list(active.select_related("testbed")[:BRANCHES])
+    shown = branches_of(testbeds).annotate(waiting=waiting).order_by("-waiting", "name")
+    branches = list(shown.select_related("testbed")[:BRANCHES])
     measured = TrackedCommit.objects.filter(branch__in=branches, position__isnull=False, runs__state=RunState.DONE)
     newest = measured.order_by("branch_id", "-position", "-runs__pk").distinct("branch_id")
     commits = {commit.branch_id: commit for commit in newest}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.contrib.postgres.aggregates import ArrayAgg, StringAgg
-from django.db.models import Aggregate, FloatField, Max, QuerySet
+from django.db.models import Aggregate, Exists, FloatField, Max, QuerySet
 from django.db.models.functions import Cast, Extract
 from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
@@ -194,13 +194,23 @@ def comparable(rows: QuerySet[Summary]) -> QuerySet[Summary]:
     return rows.exclude(run__in=Run.objects.filter(check_of__isnull=False).values("pk"))
 
 
+def without_samples(rows: QuerySet[Summary], among: QuerySet[Summary]) -> QuerySet[Summary]:
+    """Leave out the results of samples, if `among` has any other result. PostgreSQL lists the runs of samples once."""
+    samples = Run.objects.exclude(testbed__sample="").values("pk")
+    real = among.exclude(run__in=samples)
+    return rows.exclude(run__in=samples.filter(Exists(real)))
+
+
 def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
     """Return the summaries of a test in a window, of the selected series or of any, unordered: the newest MOST_ROWS.
+
+    Without a selection, those of samples count only if there are no others.
 
     The ends are looked up in the index, so that only the needed rows are read.
     """
     axis = "at" if window.by == COMMIT else "run_id"
-    rows = comparable(Summary.objects.filter(test=test)).order_by(f"-{axis}")
+    of_test = Summary.objects.filter(test=test)
+    rows = comparable(of_test if wanted else without_samples(of_test, of_test)).order_by(f"-{axis}")
     if window.first is not None:
         rows = rows.filter(**{f"{axis}__gte": window.first})
     if window.last is not None:

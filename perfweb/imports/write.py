@@ -145,8 +145,10 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
 
 
 def _check_testbeds(records: Sequence[Record], report: Report) -> None:
-    """Refuse a testbed that simulates, because imported results are not simulated."""
+    """Refuse a testbed that simulates, because imported results are not simulated, and one of samples."""
     names = {_testbed_name(record): record for record in records}
+    for name in Testbed.objects.exclude(sample="").filter(name__in=names).values_list("name", flat=True):
+        report.add(names[name].path, names[name].line, f"the testbed {name} holds samples: give another with --testbed")
     for name in Testbed.objects.filter(simulated=True, name__in=names).values_list("name", flat=True):
         report.add(names[name].path, names[name].line, f"the testbed {name} simulates: give another one with --testbed")
 

@@ -13,12 +13,16 @@ class Testbed(models.Model):
     """Three hosts wired left, dut, right in a row; the Ansible inventory has their addresses.
 
     A testbed without an inventory is elsewhere, and only its results are known. A testbed that simulates has a single
-    host, dut, on which the stack runs on the simulated machine; nothing is measured there.
+    host, dut, on which the stack runs on the simulated machine; nothing is measured there. A testbed of samples was
+    loaded with all its results (perfweb.samples), and never takes a run.
     """
 
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
     simulated = models.BooleanField(default=False, help_text="whether its results come from the simulated machine")
+    sample = models.CharField(
+        max_length=200, blank=True, default="", help_text="where its results come from, if they are samples"
+    )
     lab = models.SlugField(
         max_length=32, blank=True, help_text="the lab whose own worker drives it; empty for the service's worker"
     )
@@ -45,8 +49,9 @@ class Testbed(models.Model):
 
     @property
     def label(self) -> str:
-        """Its name beside results, which marks simulated ones."""
-        return f"{self.name} (simulated)" if self.simulated else self.name
+        """Its name beside results, which marks simulated ones and samples."""
+        marks = [word for word, has in (("sample", self.sample), ("simulated", self.simulated)) if has]
+        return f"{self.name} ({', '.join(marks)})" if marks else self.name
 
 
 class Role(models.TextChoices):

@@ -33,6 +33,8 @@ def register(name: str, inventory: Path, lab: str = "") -> Testbed:
         raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
     if re.fullmatch(r"[a-z0-9-]{0,32}", lab, re.ASCII) is None:
         raise InventoryError(f"{lab!r} is no name for a lab: use up to 32 small letters, digits and -")
+    if Testbed.objects.filter(name=name).exclude(sample="").exists():
+        raise InventoryError(f"the testbed {name} holds samples, which measure nothing: use another name")
     hosts = read_inventory(inventory)
     simulated = simulates(hosts)
     if Testbed.objects.filter(name=name).exclude(simulated=simulated).exists():

@@ -80,6 +80,8 @@ def find_testbed(testbed_name: str) -> Testbed:
     if testbed is None:
         known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
         raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
+    if testbed.sample:
+        raise RunError(f"testbed {testbed_name!r} holds samples, and measures nothing: use another testbed")
     if not testbed.inventory:
         raise RunError(f"testbed {testbed_name!r} has imported results only: manage.py register_testbed makes it real")
     return testbed

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.db.models import Exists, Q
 from django.utils import timezone
 
 from perfweb.lab.models import HealthCheck, Lease, Outage, Testbed
@@ -55,6 +56,12 @@ class Health:
         if self.check and self.check.problems:
             held += "; unfit at the last check"
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held
+
+
+def shown_testbeds() -> list[Testbed]:
+    """Return the testbeds that an overview counts, no samples once another testbed has a finished run: one query."""
+    real = Run.objects.filter(testbed__sample="", state=RunState.DONE)
+    return list(Testbed.objects.filter(Q(sample="") | ~Exists(real)))
 
 
 def health(testbeds: Sequence[Testbed]) -> list[Health]:

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "perfweb.forges",
     "perfweb.api",
     "perfweb.operations",
+    "perfweb.samples",
 ]
 MIDDLEWARE = [
     "perfweb.headers.LoggedPath",

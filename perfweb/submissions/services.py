@@ -161,7 +161,8 @@ def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
 def approve(actor: Actor, number: int, reason: str = "") -> Submission:
     """Approve a waiting patch, so that it is built and measured. Raises one of PROBLEMS."""
     with audit.action(actor, Action.APPROVE, f"submission {number}", reason):
-        submission = states.approve(get(number).number, actor.name, reason)
+        runs.find_testbed(get(number).testbed.name)
+        submission = states.approve(number, actor.name, reason)
         _measure(submission, submission.plan, submission.author.username)
         return submission
 

@@ -62,6 +62,8 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
     """
     spec = check_plan(wanted.plan)
     known = TrackedBranch.objects.filter(name=wanted.name).first()
+    if known:
+        _check_real(known)
     branch = known or TrackedBranch(name=wanted.name, plan=wanted.plan)
     branch.mirror = mirrors.find(wanted.mirror)
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
@@ -86,10 +88,17 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
 def pause(actor: Actor, name: str, *, active: bool) -> TrackedBranch:
     """Pause or resume the measurements of a branch. Raises TrackingError."""
     branch = find(name)
+    _check_real(branch)
     with audit.action(actor, Action.TRACK, f"branch {branch.name}", "resumed" if active else "paused"):
         branch.active = active
         branch.save(update_fields=["active"])
     return branch
+
+
+def _check_real(branch: TrackedBranch) -> None:
+    """Raises TrackingError if the branch is a sample, which measures nothing."""
+    if branch.testbed.sample:
+        raise TrackingError(f"{branch} is a sample, and measures nothing: use another branch")
 
 
 @dataclass(frozen=True)

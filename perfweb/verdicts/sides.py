@@ -71,6 +71,11 @@ class Side:
         return any(variant.run.testbed.simulated for variant in self.variants)
 
     @property
+    def sample(self) -> str:
+        """Where its results come from, if a testbed of samples has them; otherwise empty."""
+        return max((variant.run.testbed.sample for variant in self.variants), default="")
+
+    @property
     def runs(self) -> list[int]:
         return sorted({variant.run_id for variant in self.variants})
 

@@ -93,6 +93,7 @@ BENCHES = {
         arguments=lambda var, words: ["--var", str(var), *words],
     ),
     "noise": Bench("tests.bench.noise", "[--branches 20] [--minutes 10] [--write]", Needs.SERVICES, "noise"),
+    "samples": Bench("tests.bench.samples", needs=Needs.SERVICES, directory="samples"),
     "tracking": Bench("tests.bench.tracking", "[--series 40] [--noise] [--quick] [--write]"),
 }  # fmt: skip
 

@@ -60,6 +60,7 @@ NOT_REACHED = {
     "perfweb/runs/bulk.py": WRITES,
     "perfweb/runs/summaries.py": WRITES,
     "perfweb/runs/pages/events.py": PATHS,
+    "perfweb/samples/bundles.py": OWN,
     "perfweb/submissions/services.py": WRITES,
     "perfweb/tracking/measuring.py": "it reads plans that the plan reader has accepted",
     "perfweb/tracking/series.py": WRITES,

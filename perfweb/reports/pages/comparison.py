@@ -135,6 +135,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "base": base,
         "others": others,
         "sides": compared,
+        "sample": max(side.sample for side in compared),
         "embedded": f"{', '.join(other.label for other in others)} vs {base.label}",
         "tallies": [(other, tally(result), *_extremes(result)) for other, result in zip(others, results, strict=True)],
         "confidence": confidence,

@@ -26,11 +26,13 @@ from perfweb.figures.timelines import (
     read_window,
     short_names,
     timeline_figure,
+    without_samples,
 )
+from perfweb.lab.models import Testbed
 from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
 from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.models import Import, Summary
+from perfweb.runs.models import Import, Run, Summary
 from perfweb.stats.segmentation.noisemodels import SHORTEST
 from perfweb.verdicts import names
 from perfweb.verdicts.tags import tag_of_database
@@ -53,19 +55,19 @@ class SpotRow:
 @condition(etag_func=tag_of_database)
 def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
-    newest run of each: two queries.
+    newest run of each: three queries. Samples count only if there is nothing else.
     """
+    counted = without_samples(Summary.objects.all(), Summary.objects.all())
     newest = of_each(
         [(test,) for test in TESTS],
-        lambda test: (
-            comparable(Summary.objects.filter(test=test)).order_by("-run_id").values_list("test", "run_id")[:1]
-        ),
+        lambda test: comparable(counted.filter(test=test)).order_by("-run_id").values_list("test", "run_id")[:1],
     )
-    imported = Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by()
+    imported = counted.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by()
     found = dict(imported.values_list("test").annotate(Max("run_id"))) | dict(newest)
     grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
     rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
-    return render(request, "reports/test_list.html", {"topics": rows})
+    samples = set(Run.objects.filter(pk__in=found.values()).exclude(testbed__sample="").values_list("pk", flat=True))
+    return render(request, "reports/test_list.html", {"topics": rows, "samples": samples})
 
 
 @require_safe
@@ -81,6 +83,7 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
     labels = short_names(list(found.series)) if found else {}
     context = {
         "test": test,
+        "sample": _origin(found) if found else "",
         "title": names.title(test),
         "timeline": found,
         "graph": graph,
@@ -131,6 +134,13 @@ def selected_series(request: HttpRequest, test: str) -> list[str]:
 def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
     """Draw a timeline with the levels between its change points."""
     return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
+
+
+def _origin(found: Timeline) -> str:
+    """Return where the values of samples in a timeline come from: one query."""
+    names = {series.partition("/")[0] for series in found.series}
+    origins = Testbed.objects.filter(name__in=names).exclude(sample="").values_list("sample", flat=True)
+    return "; ".join(sorted(set(origins)))
 
 
 def _rows(found: Timeline) -> list[SpotRow]:

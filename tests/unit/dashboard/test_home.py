@@ -16,6 +16,7 @@ from perfweb.dashboard.heads import read_heads
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.summaries import summarise
+from perfweb.runs.testbeds import shown_testbeds
 from perfweb.stats.comparison import Verdict
 from perfweb.tracking.models import AlertState
 from tests.factories import create_history, create_queued_run, create_run, create_testbed
@@ -67,7 +68,7 @@ def test_an_empty_site_shows_the_first_command(client: Client) -> None:
 
 def cell(topic: str) -> Cell:
     """Return a cell of the only row of the grid."""
-    (row,) = read_grid().rows
+    (row,) = read_grid(shown_testbeds()).rows
     found = dict(row.cells)[topic]
     assert found
     return found
@@ -111,14 +112,14 @@ def test_a_history_has_a_limit() -> None:
 def test_a_topic_stays_although_newer_runs_measured_another() -> None:
     for tests in (("udp.rr/host-host/ipv4",), ("tcp.rr/host-host/ipv4",)):
         summarise([create_run(tests=tests).pk])
-    assert read_grid().topics == ["tcp", "udp"]
+    assert read_grid(shown_testbeds()).topics == ["tcp", "udp"]
     assert cell("udp").run < cell("tcp").run
 
 
 def test_a_testbed_without_runs_has_no_row() -> None:
     create_testbed("idle")
     summarise([create_run().pk])
-    assert [row.testbed.name for row in read_grid().rows] == ["demo"]
+    assert [row.testbed.name for row in read_grid(shown_testbeds()).rows] == ["demo"]
 
 
 def test_a_link_leads_to_the_timeline_of_the_line(client: Client) -> None:
@@ -141,7 +142,7 @@ def test_a_branch_shows_its_newest_commit_and_open_alerts(client: Client, labora
     shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(13)]
     branch = tracked(shas[0])
     laboratory.rest()
-    (head,) = read_heads()
+    (head,) = read_heads(shown_testbeds())
     assert head.commit
     assert (head.commit.sha, head.slower, head.faster) == (shas[-1], 1, 0)
     assert head.run in head.commit.runs.all()
@@ -149,7 +150,7 @@ def test_a_branch_shows_its_newest_commit_and_open_alerts(client: Client, labora
     assert f"{shas[-1][:10]} " in text
     assert "▼ 1 slower" in text
     branch.alerts.update(state=AlertState.FIXED)
-    assert read_heads()[0].slower == 0
+    assert read_heads(shown_testbeds())[0].slower == 0
     branch.active = False
     branch.save()
-    assert read_heads() == []
+    assert read_heads(shown_testbeds()) == []

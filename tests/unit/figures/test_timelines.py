@@ -177,9 +177,9 @@ def test_queries_do_not_depend_on_the_number_of_commits(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, commits: int
 ) -> None:
     create_history(commits, [TEST])
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get(ADDRESS)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         client.get("/tests/")
 
 
