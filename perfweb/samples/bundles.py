@@ -5,9 +5,13 @@ A bundle is a list of JSON values, one a line, compressed with xz: first `{"form
 with its model and the names of its columns, and its rows as lists in the order of their keys. Times are in ISO 8601,
 bytes in base64. A column that a bundle lacks gets the default of its field.
 
-All that is saved is marked: names of testbeds, accounts, repositories and branches begin with `sample-`. Nothing of it
-can act: testbeds have no inventory, accounts no password, branches are paused and notify nobody, and no build
-is treated as an installed one.
+All that is saved is marked: names of testbeds, hosts, accounts, repositories and branches begin with `sample-`, also
+where a row only names an account. Nothing of it can act: testbeds have no inventory, accounts no password, branches are
+paused and notify nobody, and no build is treated as an installed one.
+
+A bundle is published, so it does not describe the machines that it comes from: build logs, addresses and most facts
+about hosts are left out, and each path is reduced to its last name. Only plans and patches are saved as they were
+written.
 """
 
 from __future__ import annotations
@@ -31,13 +35,25 @@ from perfweb.builds.models import BuildState
 from perfweb.jsontext import read_json
 from perfweb.lab.models import Testbed
 from perfweb.runs.bulk import copy_rows
-from perfweb.runs.models import OPEN_STATES
+from perfweb.runs.models import OPEN_STATES, Plan
 from perfweb.samples.tables import NO_ADDRESS, PREFIX, TABLES, Table
 
 FORMAT = 1
 SUFFIX = ".jsonl.xz"
 LARGEST = 256 << 20
 """Bytes of a bundle that are read, uncompressed."""
+FACTS = {
+    "architecture", "clocksource", "congestion_control", "cpu", "cpu_model", "cpus", "governor", "kernel", "memory_kib",
+    "mitigations", "model", "sandbox", "versions",
+}  # fmt: skip
+"""The facts about hosts that are saved, of a kernel only name and number: they explain results, and identify nobody."""
+UNMARKED = ("", "perfweb", "tracking")
+"""What a row can name instead of an account: nobody, or a part of the service."""
+SYSTEM = ("bin", "dev", "etc", "lib", "proc", "sbin", "sys", "usr")
+"""Directories that are the same on each machine."""
+
+_DIRECTORIES = re.compile(rf"(?<![\w.:/-])/(?!(?:{'|'.join(SYSTEM)})/)(?:[\w.+~@-]+/)+")
+_KERNEL = re.compile(r"(?:[A-Za-z]+ )?[0-9.]+", re.ASCII)
 
 
 class SampleError(ValueError):
@@ -73,7 +89,11 @@ def save(path: Path, names: Mapping[str, str], origin: str) -> int:
             file.write(_line({"model": table.label, "fields": [field.attname for field in fields]}))
             for row in table.rows(keys).order_by("pk").iterator(chunk_size=500):
                 _disarm(row, names, origin)
-                file.write(_line([_written(getattr(row, field.attname)) for field in fields]))
+                _anonymise(row)
+                values = [getattr(row, field.attname) for field in fields]
+                if table.model is not Plan:  # a plan's key is a hash of its text
+                    values = [_without_paths(value) for value in values]
+                file.write(_line([_written(value) for value in values]))
                 rows += 1
     return rows
 
@@ -194,6 +214,9 @@ def _disarm(row: Any, names: Mapping[str, str], origin: str) -> None:
             row.name, row.active, row.mail_to, row.hook, row.issues = _marked(row.name), False, "", "", False
         case "tracking.alertstep":
             row.text = re.sub(r"\brun [0-9]+: ", "", row.text)  # loaded runs have other numbers
+            row.who = _marked(row.who)
+        case "submissions.submissiontransition":
+            row.who = _marked(row.who)
         case _:
             _separate(row)
 
@@ -205,15 +228,44 @@ def _separate(row: Any) -> None:
             row.key = _digest(row.key)[:32]
             row.state, row.prefix = BuildState.FOREIGN, ""
         case "runs.import":
-            row.reading = _digest(row.reading)
+            row.reading, row.imported_by = _digest(row.reading), _marked(row.imported_by)
         case "runs.run":
-            row.lease_id = None
+            row.lease_id, row.requested_by = None, _marked(row.requested_by)
         case "submissions.submission":
             row.content = row.content and _digest(row.content)
 
 
+def _anonymise(row: Any) -> None:
+    """Take from a row what identifies a machine."""
+    match row._meta.label_lower:
+        case "lab.host":
+            row.name, row.address = _marked(row.role), ""
+        case "runs.hostfacts":
+            row.name = _marked(row.role)
+            kernel = _KERNEL.match(str(row.facts.pop("kernel", "")))
+            row.facts = {name: value for name, value in row.facts.items() if name in FACTS}
+            row.facts |= {"kernel": kernel[0]} if kernel else {}
+        case "builds.build":
+            row.log = ""
+        case "runs.artefact":
+            row.content = _without_paths(bytes(row.content).decode("latin-1")).encode("latin-1")
+            row.size, row.sha256 = len(row.content), hashlib.sha256(row.content).hexdigest()
+
+
+def _without_paths(value: Any) -> Any:
+    """Return a value whose texts have only the last name of each absolute path outside the directories of a system."""
+    match value:
+        case str():
+            return _DIRECTORIES.sub("", value)
+        case list():
+            return [_without_paths(one) for one in value]
+        case dict():
+            return {name: _without_paths(one) for name, one in value.items()}
+    return value
+
+
 def _marked(name: str) -> str:
-    return name if name.startswith(PREFIX) else PREFIX + name
+    return name if name in UNMARKED or name.startswith(PREFIX) else PREFIX + name
 
 
 def _digest(key: str) -> str:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import hashlib
 import json
 import lzma
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,18 +24,18 @@ from perfweb.builds.models import Build, BuildState, Mirror
 from perfweb.imports.records import ImportProblemsError, Options
 from perfweb.imports.write import read_files
 from perfweb.lab.inventory import InventoryError
-from perfweb.lab.models import Testbed
+from perfweb.lab.models import Host, Role, Testbed
 from perfweb.lab.services import register
 from perfweb.runs import services as runs
-from perfweb.runs.models import Artefact, Run, RunState, Sample, Summary
+from perfweb.runs.models import Artefact, Boot, HostFacts, Import, Measurement, Run, RunState, Sample, Summary
 from perfweb.runs.summaries import summarise
-from perfweb.samples.bundles import SampleError, load, save
+from perfweb.samples.bundles import FACTS, UNMARKED, SampleError, load, save
 from perfweb.samples.services import BUNDLES, load_all, remove
 from perfweb.submissions import services as submissions
-from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.models import Submission, SubmissionState, SubmissionTransition
 from perfweb.tracking import services as tracking
-from perfweb.tracking.models import AlertState, TrackedBranch
-from tests.factories import PLAN_TEXT, create_run, create_submission, create_testbed
+from perfweb.tracking.models import AlertState, AlertStep, TrackedBranch
+from tests.factories import PLAN_TEXT, create_artefact, create_run, create_submission, create_testbed
 from tests.laboratory import Laboratory, tracked
 from tests.unit.pages import page, text_of
 
@@ -52,6 +56,20 @@ def bundle(directory: Path) -> Path:
     path = directory / "made.jsonl.xz"
     save(path, {"demo": "made"}, ORIGIN)
     return path
+
+
+def texts(path: Path) -> Iterator[str]:
+    """All texts of a bundle, those in base64 decoded, too."""
+    lines = [json.loads(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
+    for line in (line for line in lines if isinstance(line, list)):
+        for value in line:
+            yield str(value)
+            with contextlib.suppress(ValueError):
+                yield base64.b64decode(str(value), validate=True).decode("latin-1")
+
+
+PRIVATE = re.compile(r"""(?:^|[\s"'=])/(?!dev/|etc/|proc/|sys/|usr/)[\w.-]+/.*""", re.MULTILINE)
+"""A path that exists on one machine only."""
 
 
 def test_loaded_results_equal_the_saved_ones(run: Run, tmp_path: Path) -> None:
@@ -113,6 +131,63 @@ def test_samples_cannot_act(run: Run, tmp_path: Path) -> None:
         submissions.approve(on_server(), waiting.pk)
     waiting.refresh_from_db()
     assert SubmissionState(waiting.state) == SubmissionState.WAITING
+
+
+def test_a_bundle_does_not_describe_the_machines_it_comes_from(run: Run, tmp_path: Path) -> None:
+    place = "/srv/ada/builds/1"
+    Host.objects.filter(testbed=run.testbed).update(name="tiger", address="192.0.2.77")
+    facts = {"hostname": "tiger", "kernel": "Linux 6.1.0-tiger #1 SMP", "address": "192.0.2.77", "cpus": 2}
+    facts |= {"command_line": "root=tiger", "versions": {"netperf": f"{place}/netperf 2.7"}}
+    HostFacts.objects.filter(run=run).update(name="tiger", facts=facts)
+    Build.objects.update(prefix=place, log=f"$ {place}/bin/meson setup build # on tiger")
+    Measurement.objects.update(command=f"{place}/bin/netperf -t TCP_RR", environment={"tool": [f"{place}/bin/netperf"]})
+    Boot.objects.update(error=f"{place}/log: panic")
+    create_artefact(run, "play.log", f"copied '{place}/bin/netperf' to /dev/shm\n")
+    path = bundle(tmp_path)
+    found = "\n".join(texts(path))
+    assert not PRIVATE.search(found), PRIVATE.findall(found)[:3]
+    assert "tiger" not in found
+    assert "192.0.2.77" not in found
+    load(path)
+    copy = Run.objects.get(testbed__sample=ORIGIN)
+    assert copy.host_facts.all()[0].facts == {
+        "kernel": "Linux 6.1.0",
+        "cpus": 2,
+        "versions": {"netperf": "netperf 2.7"},
+    }
+    artefact = copy.artefacts.get(name="play.log")
+    content = bytes(artefact.content)
+    assert content == b"copied 'netperf' to /dev/shm\n"
+    assert (artefact.size, artefact.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert Measurement.objects.filter(boot__run=copy)[0].command == "netperf -t TCP_RR"
+
+
+def test_names_of_accounts_are_marked_wherever_they_are(laboratory: Laboratory, run: Run, tmp_path: Path) -> None:
+    tracked(laboratory.commit(0, 1.0))
+    laboratory.rest()
+    refused = create_submission(SubmissionState.WAITING, plan=PLAN)
+    submissions.refuse(on_server(), refused.pk, "no")
+    Run.objects.filter(pk=run.pk).update(requested_by="ada")
+    load(bundle(tmp_path))
+    copies = Run.objects.filter(testbed__sample=ORIGIN)
+    assert set(copies.values_list("requested_by", flat=True)) == {"sample-ada", "tracking"}
+    who = Submission.objects.get(testbed__sample=ORIGIN).transitions.values_list("who", flat=True)
+    assert f"sample-{on_server().name}" in who
+
+
+@pytest.mark.parametrize("path", sorted(BUNDLES.iterdir()), ids=lambda path: path.name)
+def test_a_shipped_bundle_names_no_machine_and_no_account(path: Path) -> None:
+    found = "\n".join(texts(path))
+    assert not PRIVATE.search(found), PRIVATE.findall(found)[:3]
+    load(path)
+    hosts = {*Host.objects.values_list("name", "address"), *HostFacts.objects.values_list("name", "run__testbed__lab")}
+    assert hosts <= {(f"sample-{role}", "") for role in Role.values}
+    assert not Build.objects.exclude(log="").exists()
+    assert {fact for facts in HostFacts.objects.values_list("facts", flat=True) for fact in facts} <= FACTS
+    named = {*Run.objects.values_list("requested_by", flat=True), *Import.objects.values_list("imported_by", flat=True)}
+    named |= {*AlertStep.objects.values_list("who", flat=True)}
+    named |= {*SubmissionTransition.objects.values_list("who", flat=True)}
+    assert {name for name in named if not name.startswith("sample-")} <= set(UNMARKED)
 
 
 def test_removal_leaves_what_was_there_before(laboratory: Laboratory, run: Run, tmp_path: Path) -> None:
