@@ -64,7 +64,9 @@ class Store:
     """What servers have packed, below `home`, for later ones: packing takes several CPU seconds.
 
     `temporary` is Ansible's directory for local files of this server, where Ansible looks for packed modules. They are
-    hard links to those of the store, which is only a cache: without space nothing is stored.
+    hard links to those of the store, which is only a cache: without space nothing is stored. A stored file has the hash
+    of its content in its name. A loss of power can leave it empty or cut off, and Ansible would fail on it in each
+    play: a file whose content has another hash is removed, and the module packed again.
     """
 
     def __init__(self, home: Path, temporary: Path) -> None:
@@ -74,24 +76,33 @@ class Store:
             self.own.mkdir()
             self.stored.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.utime(self.stored)
-            _link(self.stored, self.own)
+            self._take()
             for other in self.stored.parent.iterdir():
                 if other.stat().st_mtime < time.time() - UNUSED_SECONDS:
                     shutil.rmtree(other, ignore_errors=True)
 
+    def _take(self) -> None:
+        for path in self.stored.iterdir():
+            name, _, digest = path.name.rpartition("@")
+            if name and digest == _digest(path):
+                with contextlib.suppress(FileExistsError):  # two servers have packed the module at the same time
+                    (self.own / name).hardlink_to(path)
+            else:
+                path.unlink(missing_ok=True)
+
     def keep(self) -> None:
         """Stores what has been packed, unless a module has changed since the server was started."""
         with contextlib.suppress(OSError):
-            if key(PLAYBOOKS) == self.key:
-                _link(self.own, self.stored)
+            if key(PLAYBOOKS) != self.key:
+                return
+            for path in self.own.iterdir():
+                if not path.name.endswith(UNFINISHED):
+                    with contextlib.suppress(FileExistsError):
+                        (self.stored / f"{path.name}@{_digest(path)}").hardlink_to(path)
 
 
-def _link(source: Path, target: Path) -> None:
-    """Links the complete files of a directory in another one, which may have some of them."""
-    for path in source.iterdir():
-        if not path.name.endswith(UNFINISHED):
-            with contextlib.suppress(FileExistsError):
-                (target / path.name).hardlink_to(path)
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def key(playbooks: Path) -> str:

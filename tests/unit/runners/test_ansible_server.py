@@ -97,7 +97,7 @@ def echo_with(home: Path, directory: Path) -> dict[str, int]:
     server = AnsibleServer({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(home), "LANG": "C.UTF-8"})
     assert start(server, directory, "echo").communicate()[1] == ""
     packed = {path.name: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*[!k]")}
-    while not set(packed) <= {path.name for path in home.glob("packed/*/*")}:
+    while not set(packed) <= {path.name.partition("@")[0] for path in home.glob("packed/*/*")}:
         time.sleep(0.02)
     server.process.terminate()
     server.process.wait()
@@ -125,7 +125,28 @@ def test_what_is_packed_of_a_changed_module_is_not_stored(tmp_path: Path, monkey
     for name in ("module.lock", "other-part"):
         (store.own / name).touch()
     store.keep()
-    assert [path.name for path in store.stored.iterdir()] == ["module"]
+    assert [path.name.partition("@")[0] for path in store.stored.iterdir()] == ["module"]
+
+
+@pytest.mark.parametrize("left", [b"", b"pack"], ids=["empty", "cut off"])
+def test_a_file_that_a_loss_of_power_has_damaged_is_packed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bytes
+) -> None:
+    monkeypatch.setattr("runners.ansible.packing.PLAYBOOKS", tmp_path)
+    servers = [tmp_path / name for name in "abc"]
+    for temporary in servers:
+        temporary.mkdir()
+    first = Store(tmp_path / "home", servers[0])
+    for name in ("damaged", "good"):
+        (first.own / name).write_text(f"packed {name}")
+    first.keep()
+    next(first.stored.glob("damaged*")).write_bytes(left)
+    second = Store(tmp_path / "home", servers[1])
+    assert {path.name: path.read_text() for path in second.own.iterdir()} == {"good": "packed good"}
+    (second.own / "damaged").write_text("packed again")
+    second.keep()
+    third = Store(tmp_path / "home", servers[2])
+    assert (third.own / "damaged").read_text() == "packed again"
 
 
 def imported_from(archive: Path) -> str:
