@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runners.counted import loads, page, table
-from runners.counted.command import Request, run
+from runners.counted.command import Request, Result, run
 from runners.counted.comparison import Verdict
 from runners.counted.errors import CountedError
 from runners.counted.progress import Progress
@@ -85,12 +85,30 @@ def _base(options: argparse.Namespace) -> str:
     return name if options.commit == "HEAD" else f"{name} {options.commit}"
 
 
+def _problem(file: Path) -> str:
+    """Returns why a file cannot be written, as far as that is known before."""
+    if file.is_dir():
+        return f"{file} is a directory: name a file"
+    parent = file.absolute().parent
+    return "" if parent.is_dir() else f"there is no directory {parent}"
+
+
+def _write(file: Path, text: str) -> bool:
+    """Writes a file; prints the reason if that fails."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"{file} cannot be written: {error.strerror}", file=sys.stderr)
+        return False
+    return True
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     options = parser().parse_args(argv)
     for option, file in (("--json", options.json), ("--html", options.html)):
-        if file and not file.absolute().parent.is_dir():
-            print(f"{option}: there is no directory {file.absolute().parent}", file=sys.stderr)
+        if file and (problem := _problem(file)):
+            print(f"{option}: {problem}", file=sys.stderr)
             return FAILED
     var = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "counted"
     about = page.About([Path(name).name for name in options.patches], _base(options), options.boots)
@@ -101,22 +119,29 @@ def main(argv: Sequence[str] | None = None) -> int:
             loads.prefix(options.only), options.boots, options.limit,
         )  # fmt: skip
         result = run(request, Progress(sys.stderr))
-        if options.json:
-            document = json.dumps(table.document(result.loads, options.boots), indent=1)
-            options.json.write_text(document, encoding="utf-8")
-        if options.html:
-            options.html.write_text(page.of_result(about, result), encoding="utf-8")
     except CountedError as error:
         print(f"\n{error}", file=sys.stderr)
         if options.html:
-            options.html.write_text(page.of_failure(about, error), encoding="utf-8")
+            _write(options.html, page.of_failure(about, error))
         return FAILED
     except OSError as error:
         print(f"\n{error}", file=sys.stderr)
         return FAILED
+    return report(options, about, result)
+
+
+def report(options: argparse.Namespace, about: page.About, result: Result) -> int:
+    """Prints a comparison, then writes it to the files that the user has named; returns the exit status."""
     for warning in result.warnings:
         print(f"new warning: {warning}")
-    print("\n".join(table.lines(result.loads, options.boots)))
+    print("\n".join(table.lines(result.loads, options.boots)), flush=True)
+    written = True
+    if options.json:
+        written &= _write(options.json, json.dumps(table.document(result.loads, options.boots), indent=1))
+    if options.html:
+        written &= _write(options.html, page.of_result(about, result))
+    if not written:
+        return FAILED
     return MORE if any(load.verdict == Verdict.MORE for load in result.loads) else 0
 
 

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.counted.__main__ import FAILED, main
+from runners.counted.__main__ import FAILED, main, parser, report
+from runners.counted.command import Result
+from runners.counted.comparison import LoadComparison
+from runners.counted.counts import Cost
+from runners.counted.page import About
 
 
 @pytest.mark.parametrize(
@@ -15,6 +19,10 @@ from runners.counted.__main__ import FAILED, main
     [
         (["--json", "nowhere/x.json", "x.patch"], "--json: there is no directory "),
         (["--html", "nowhere/x.html", "x.patch"], "--html: there is no directory "),
+        (["--json", ".", "x.patch"], "--json: . is a directory: name a file"),
+        (["--html", ".", "x.patch"], "--html: . is a directory: name a file"),
+        (["--html", "/dev/full", "x.patch"], "x.patch cannot be read: No such file or directory"),
+        (["--html", "/dev/full", "x.patch"], "/dev/full cannot be written: No space left on device"),
         (
             ["--only", "tcp.rx", "Makefile"],
             "no load has a name that begins with “counted.tcp.rx” (did you mean counted.tcp.rr",
@@ -51,3 +59,15 @@ def test_an_impossible_limit_is_refused(limit: str, capsys: pytest.CaptureFixtur
         main(["--base", "x", "--limit", limit, "x.patch"])
     assert ended.value.code == FAILED
     assert "--limit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_file_that_cannot_be_written_does_not_cost_the_verdict(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = parser().parse_args(["--base", "linux", option, "/dev/full", "x.patch"])
+    load = LoadComparison("counted.udp.rr/local/ipv4", Cost(100), Cost(120), 0.25, (), 0.0)
+    assert report(options, About(["x.patch"], "linux", 3), Result([load], [])) == FAILED
+    printed = capsys.readouterr()
+    assert "counted.udp.rr/local/ipv4" in printed.out
+    assert "/dev/full cannot be written: No space left on device" in printed.err
