@@ -194,7 +194,7 @@ def comparable(rows: QuerySet[Summary]) -> QuerySet[Summary]:
     return rows.exclude(run__in=Run.objects.filter(check_of__isnull=False).values("pk"))
 
 
-def without_samples(rows: QuerySet[Summary], among: QuerySet[Summary]) -> QuerySet[Summary]:
+def real_unless_none(rows: QuerySet[Summary], among: QuerySet[Summary]) -> QuerySet[Summary]:
     """Leave out the results of samples, if `among` has any other result. PostgreSQL lists the runs of samples once."""
     samples = Run.objects.exclude(testbed__sample="").values("pk")
     real = among.exclude(run__in=samples)
@@ -210,7 +210,7 @@ def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> Query
     """
     axis = "at" if window.by == COMMIT else "run_id"
     of_test = Summary.objects.filter(test=test)
-    rows = comparable(of_test if wanted else without_samples(of_test, of_test)).order_by(f"-{axis}")
+    rows = comparable(of_test if wanted else real_unless_none(of_test, of_test)).order_by(f"-{axis}")
     if window.first is not None:
         rows = rows.filter(**{f"{axis}__gte": window.first})
     if window.last is not None:

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from perfweb.figures.lateral import of_each
 from perfweb.figures.plots import Figure, history_figure
-from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, comparable, short_names, without_samples
+from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, comparable, real_unless_none, short_names
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.judging import SampleSet, sample_sets
 from perfweb.runs.models import Direction, Import, Run, Summary
@@ -103,7 +103,7 @@ def _newest_runs(tests: Sequence[str], before: int | None) -> dict[str, list[int
     index.
     """
     chosen = Summary.objects.filter(run__lt=before) if before else Summary.objects.all()
-    summaries = without_samples(comparable(chosen), Summary.objects.all())
+    summaries = real_unless_none(comparable(chosen), Summary.objects.all())
     newest = of_each(
         [(test,) for test in tests],
         lambda test: (

@@ -24,9 +24,9 @@ from perfweb.figures.timelines import (
     comparable,
     read_timeline,
     read_window,
+    real_unless_none,
     short_names,
     timeline_figure,
-    without_samples,
 )
 from perfweb.lab.models import Testbed
 from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
@@ -57,7 +57,7 @@ def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
     newest run of each: three queries. Samples count only if there is nothing else.
     """
-    counted = without_samples(Summary.objects.all(), Summary.objects.all())
+    counted = real_unless_none(Summary.objects.all(), Summary.objects.all())
     newest = of_each(
         [(test,) for test in TESTS],
         lambda test: comparable(counted.filter(test=test)).order_by("-run_id").values_list("test", "run_id")[:1],
