@@ -34,6 +34,16 @@ class Checkout:
         self.git("commit", "-q", "-m", subject)
         return self.git("rev-parse", "HEAD").decode().strip()
 
+    def put_malformed_branch(self, name: str) -> str:
+        """Make a branch whose commit has no committer, so that nobody who checks it can fetch it; return its hash."""
+        tree = self.git("rev-parse", "HEAD^{tree}").strip()
+        made = subprocess.run(
+            ["git", "hash-object", "--literally", "-t", "commit", "-w", "--stdin"], cwd=self.tree,
+            input=b"tree %s\nauthor a <a@b> 0 +0000\n\nno committer\n" % tree, check=True, capture_output=True,
+        ).stdout.decode().strip()  # fmt: skip
+        self.git("update-ref", f"refs/heads/{name}", made)
+        return made
+
     def diff(self, *words: str) -> bytes:
         """Return the output of `git diff` for all edits, and undo them."""
         self.git("add", "--all")

@@ -30,12 +30,18 @@ from perfweb.plaintext import shown
 _MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,500}", re.ASCII)
 SECONDS = 120.0
+PAGE_SECONDS = 20.0
+"""Max time that a user waits on a page."""
+MESSENGER_SECONDS = 45.0
+"""Max time of a fetch by the messenger, so that a failed one is reported within a minute."""
 RESTS = 3.0
 """A repository that was too slow is not tried again for so many times the time that it took. The messenger fetches one
 repository after another, so that a slow one would delay the requests of all others.
 """
 _TIMED_OUT = {124, -9, 137}
-"""Statuses of timeout(1) after the time, or after a kill."""
+"""Statuses of timeout(1) after the time; those of a kill also if the machine has no memory left."""
+_ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
+_HASH = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 OWN_REFS = "refs/perfweb/"
 MOST_BYTES = 512 * 1024 * 1024
 """Max bytes of a single file that git writes, and of one fetch."""
@@ -95,27 +101,29 @@ def opened(mirror: Mirror | None) -> Repository:
     return Repository.at(_folder(mirror) if mirror else settings.PATCH_REPOSITORY)
 
 
-def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
-    """Update the mirror: all branches and tags, and `refs`. Raises FetchError.
+def fetch(mirror: Mirror, *names: str, seconds: float = SECONDS) -> Repository:
+    """Update the mirror: all branches and tags, and those of `names` that begin with refs/. Raises FetchError.
 
-    If the repository has a branch or tag that git refuses, only the mirror's own branch and `refs` are updated.
+    `names` are the branches, tags, refs and hashes that the caller needs; the mirror's own branch by default. If the
+    repository has a branch or tag that git refuses, only they are updated. None of them is ever left as it was.
     """
     check(mirror.url)
-    for ref in refs:
-        _check_ref(ref)
-    folder, begun = _folder(mirror), time.monotonic()
-    deadline = begun + seconds
+    names = names or (mirror.branch,)
+    for name in names:
+        _check_name(name)
+    folder, deadline = _folder(mirror), time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, begun + seconds / 2), _resting(folder):
+    with _alone(folder, deadline - seconds / 2) as lock, _resting(folder):
+        there = _Remote(mirror.url, folder, deadline, lock)
         if not (folder / "HEAD").exists():
-            _git(["init", "--quiet", "--bare", "--template=", "."], folder)
+            _git(["init", "--quiet", "--bare", "--template=", "."], folder, lock=lock)
         try:
-            _fetch(mirror.url, folder, ("refs/heads/*", "refs/tags/*", *refs), deadline)
+            there.fetch(["refs/heads/*", "refs/tags/*", *(name for name in names if name.startswith("refs/"))])
         except FetchError as error:
             if time.monotonic() >= deadline:
                 raise
-            _fetch(mirror.url, folder, (f"refs/heads/{mirror.branch}", *refs), deadline)
-            log.warning("%s: only %s is fetched: %s", mirror, ", ".join((mirror.branch, *refs)), error)
+            there.fetch(_needed(there, names, error))
+            log.warning("%s: only %s is fetched: %s", mirror, ", ".join(names), error)
     return Repository.at(folder)
 
 
@@ -127,23 +135,61 @@ def keep(mirror: Mirror, sha: str) -> None:
         log.warning("%s: commit %s has no reference: %s", mirror, sha, error)
 
 
-def _fetch(url: str, folder: Path, wanted: Sequence[str], deadline: float) -> None:
-    """Fetch refs, and remove those of the same names that are gone there: a branch `a` hinders a new one `a/b`."""
-    protocol = check(url)
-    command = git_command(
-        "protocol.allow=never", f"protocol.{protocol}.allow=always", "http.followRedirects=false",
-        "fetch.fsckObjects=true", "gc.auto=0", "credential.helper=",
-    )  # fmt: skip
-    _git(
-        ["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules", "--", url,
-         *(f"+{ref}:{ref}" for ref in dict.fromkeys(wanted))],
-        folder, command, max(deadline - time.monotonic(), 1.0),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Remote:
+    """The repository of a mirror in `folder`. Its methods raise FetchError."""
+
+    url: str
+    folder: Path
+    deadline: float
+    lock: int
+
+    def fetch(self, refs: Sequence[str]) -> None:
+        """Fetch refs, and remove those of the same names that are gone there: a branch `a` hinders a new one `a/b`."""
+        specifications = [f"+{ref}:{ref}" for ref in dict.fromkeys(refs)]
+        options = ["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"]
+        self._git("fetch", *options, "--", self.url, *specifications)
+
+    def existing(self, refs: Sequence[str]) -> list[str]:
+        """Return those of `refs` that the repository has now."""
+        lines = self._git("ls-remote", "--quiet", "--refs", "--", self.url, *refs).splitlines()
+        found = {line.partition("\t")[2] for line in lines}
+        return [ref for ref in refs if ref in found]
+
+    def _git(self, *words: str) -> str:
+        protocol = check(self.url)
+        command = git_command(
+            "protocol.allow=never", f"protocol.{protocol}.allow=always", "http.followRedirects=false",
+            "fetch.fsckObjects=true", "gc.auto=0", "credential.helper=",
+        )  # fmt: skip
+        return _git(words, self.folder, command, max(self.deadline - time.monotonic(), 1.0), self.lock)
+
+
+def _needed(there: _Remote, names: Sequence[str], error: FetchError) -> list[str]:
+    """Return the refs that `names` mean there now. A hash may be of a commit that is here. Raises `error` if another
+    name means none, because what is here may be old.
+    """
+    refs = []
+    for name in names:
+        meant = there.existing([name] if name.startswith("refs/") else [f"refs/tags/{name}", f"refs/heads/{name}"])
+        if not meant and not _has(there.folder, name):
+            raise error
+        refs += meant
+    return refs
+
+
+def _has(folder: Path, name: str) -> bool:
+    """Return whether a name is the hash of a commit that is here."""
+    try:
+        return _HASH.fullmatch(name) is not None and Repository.at(folder).commit(name).sha.startswith(name)
+    except RepositoryError:
+        return False
 
 
 @contextmanager
-def _alone(folder: Path, deadline: float) -> Iterator[None]:
-    """Wait until no other process writes into a mirror. Lock files of git that are there then are left from processes
+def _alone(folder: Path, deadline: float) -> Iterator[int]:
+    """Wait until no other process writes into a mirror; give the descriptor of its lock, which lasts until all
+    processes that have the descriptor have ended. Lock files of git that are there then are left from processes
     that were killed, and would block the mirror for ever. Raises FetchError after the deadline.
     """
     with (folder / "perfweb.lock").open("w") as file:
@@ -158,7 +204,7 @@ def _alone(folder: Path, deadline: float) -> Iterator[None]:
         for left in folder.rglob("*.lock"):
             if left.name != "perfweb.lock" and OWN_REFS not in str(left):  # fetches write no references of our own
                 left.unlink(missing_ok=True)
-        yield
+        yield file.fileno()
 
 
 @contextmanager
@@ -174,7 +220,7 @@ def _resting(folder: Path) -> Iterator[None]:
         yield
     except SlowError as error:
         record.write_text(str(error), encoding="utf-8")
-        until = time.time() + RESTS * (time.time() - begun)
+        until = time.time() + RESTS * min(time.time() - begun, SECONDS)
         os.utime(record, (until, until))
         raise
 
@@ -192,13 +238,11 @@ def changes(repository: Repository, branch: str, ref: str, *, each: bool = False
     return Changes(known + patch, base, head.sha)
 
 
-def _check_ref(ref: str) -> None:
-    """Refuses what git-fetch(1) would read as more than one ref, such as one with a colon."""
-    check_name(ref)
-    if not ref.startswith("refs/"):
-        raise RepositoryError(f"“{shown(ref, 100)}” is no ref: it begins with refs/")
-    if ref.startswith(OWN_REFS):
-        raise RepositoryError(f"“{shown(ref, 100)}” is a ref of this service's own; name one of the repository")
+def _check_name(name: str) -> None:
+    """Refuses what git-fetch(1) would read as more than one name, such as one with a colon, and our own refs."""
+    check_name(name)
+    if name.startswith(OWN_REFS):
+        raise RepositoryError(f"“{shown(name, 100)}” is a ref of this service's own; name one of the repository")
 
 
 def _folder(mirror: Mirror) -> Path:
@@ -207,18 +251,29 @@ def _folder(mirror: Mirror) -> Path:
     return Path(settings.PERFWEB_VAR) / "repositories" / f"{mirror.name}.git"
 
 
-def _git(words: list[str], folder: Path, command: list[str] | None = None, seconds: float = SECONDS) -> None:
-    # timeout(1) ends git's helpers, too, which would wait for a server for ever.
-    limits = ["timeout", "--kill-after=1", f"{seconds:.3f}", "prlimit", f"--fsize={MOST_BYTES}"]
-    done = subprocess.run(
-        [*limits, *(command or git_command()), *words], cwd=folder, check=False,
-        capture_output=True, text=True, env=git_environment(folder),
-    )  # fmt: skip
-    if done.returncode in _TIMED_OUT:
+def _git(
+    words: Sequence[str], folder: Path, command: Sequence[str] = (), seconds: float = SECONDS, lock: int | None = None
+) -> str:
+    """Return the output of git, which ends with this process, and has the lock of its mirror. Raises FetchError."""
+    # timeout(1) ends git's helpers, too, which would wait for a server for ever; it needs a signal that it can handle.
+    limits = [*_ENDS_WITH_US, "timeout", "--kill-after=1", f"{seconds:.3f}", "prlimit", f"--fsize={MOST_BYTES}"]
+    begun = time.monotonic()
+    with subprocess.Popen(
+        [*limits, *(command or git_command()), *words], cwd=folder, env=git_environment(folder),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        pass_fds=() if lock is None else (lock,),
+    ) as process:  # fmt: skip
+        try:
+            output, complaint = process.communicate()
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode in _TIMED_OUT and time.monotonic() - begun >= seconds:
         raise SlowError(f"fetching takes longer than {seconds:.0f} s: it is too large, or slow")
-    if done.returncode != 0:
-        complaint = " ".join(done.stderr.split())[:300]
-        raise FetchError(f"cannot be fetched: {complaint or f'git ended with {done.returncode}'}")
+    if process.returncode != 0:
+        complaint = " ".join(complaint.split())[:300]
+        raise FetchError(f"cannot be fetched: {complaint or f'git ended with {process.returncode}'}")
+    return output
 
 
 def _is_loopback(host: str) -> bool:

@@ -17,7 +17,6 @@ from perfweb.accounts.models import Means, Role, User
 from perfweb.accounts.permissions import NotAllowedError
 from perfweb.builds import mirrors
 from perfweb.builds.mirrors import FetchError
-from perfweb.builds.repositories import Repository
 from perfweb.faults import services as faults
 from perfweb.forges.markdown import block, code
 from perfweb.forges.models import CommentRequest, Delivery, Member, Project
@@ -33,8 +32,6 @@ log = logging.getLogger(__name__)
 PREFIX = "/perf"
 MOST_ATTEMPTS = 60
 """Of a request whose repository or quota is not available, one a minute."""
-FETCH_SECONDS = 45.0
-"""A failed fetch is reported on the pull request within a minute."""
 ACT = faults.Task("act on a webhook", "it is tried again each minute for an hour; read the messenger's log")
 
 
@@ -157,8 +154,9 @@ def _run(comment: CommentRequest, event: Event, request: Request, actor: Actor) 
         return "This pull request is closed, so it is not measured. Reopen it, and repeat the request."
     project = comment.project
     ref = FORGES[project.forge].pull_ref.format(pull=event.pull)
-    repository = mirrors.fetch(project.mirror, ref, seconds=FETCH_SECONDS)
-    found = mirrors.changes(repository, _branch(request, project, repository), ref, each=request.each)
+    base = request.base or project.mirror.branch
+    repository = mirrors.fetch(project.mirror, base, ref, seconds=mirrors.MESSENGER_SECONDS)
+    found = mirrors.changes(repository, base, ref, each=request.each)
     made, problem = list[Submission](), ""
     for wanted in request.wanted(project.testbed.name, found.base, plain(event.title), project.mirror.name):
         try:
@@ -173,11 +171,6 @@ def _run(comment: CommentRequest, event: Event, request: Request, actor: Actor) 
         comment.head = found.head
         comment.submissions.set(made)
     return problem
-
-
-def _branch(request: Request, project: Project, repository: Repository) -> str:
-    """The base of the changes: the branch of the project, or the requested one."""
-    return repository.commit(request.base).sha if request.base else project.mirror.branch
 
 
 def _cancel(comment: CommentRequest, newest: CommentRequest, actor: Actor) -> str:

@@ -43,8 +43,6 @@ from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan
 from perfweb.transitions import IllegalTransitionError
 
 LONGEST_TITLE = 150
-FETCH_SECONDS = 20.0
-"""Max time that a request waits for a remote repository, and occupies a thread of the server."""
 
 
 class SubmissionError(ValueError):
@@ -251,11 +249,11 @@ def _changes(mirror: Mirror | None, wanted: SubmissionRequest) -> bytes:
     fetched although it is no branch: refs/pull/7/head.
     """
     check_name(wanted.ref)
-    repository = mirrors.opened(None)
-    if mirror:
-        named = [wanted.ref] if wanted.ref.startswith("refs/") else []
-        repository = mirrors.fetch(mirror, *named, seconds=FETCH_SECONDS)
-    return mirrors.changes(repository, wanted.base or _branch(mirror), wanted.ref, each=wanted.each).patch
+    base = wanted.base or _branch(mirror)
+    repository = (
+        mirrors.fetch(mirror, base, wanted.ref, seconds=mirrors.PAGE_SECONDS) if mirror else mirrors.opened(None)
+    )
+    return mirrors.changes(repository, base, wanted.ref, each=wanted.each).patch
 
 
 def _digest(parts: Sequence[str]) -> str:

@@ -15,8 +15,6 @@ from perfweb.builds.repositories import ROOT, Repository, RepositoryError, read_
 from perfweb.plaintext import plain
 from perfweb.tracking.models import Rhythm, TrackedBranch, TrackedCommit
 
-FETCH_SECONDS = 20.0
-"""Max time that a user waits for a remote repository, and the messenger for each."""
 _FORMAT = "--format=%H%x00%cI%x00%an%x00%s"
 
 
@@ -31,18 +29,17 @@ class Listed:
     subject: str
 
 
-def repository_of(branch: TrackedBranch, *, fresh: bool = False) -> Repository:
-    """Open the repository of a branch, after a fetch if `fresh`. Raises RepositoryError."""
+def fetched(branch: TrackedBranch, *names: str, seconds: float) -> Repository:
+    """Open the repository of a branch, with what the branch and `names` are now. Raises RepositoryError."""
     return (
-        mirrors.fetch(branch.mirror, seconds=FETCH_SECONDS)
-        if fresh and branch.mirror
-        else mirrors.opened(branch.mirror)
+        mirrors.fetch(branch.mirror, branch.branch, *names, seconds=seconds) if branch.mirror else mirrors.opened(None)
     )
 
 
 def refresh(branch: TrackedBranch, now: datetime) -> None:
     """Update the rows of a branch's commits. Raises RepositoryError."""
-    found = commits(repository_of(branch, fresh=True), branch.branch, branch.since)
+    repository = fetched(branch, seconds=mirrors.MESSENGER_SECONDS)
+    found = commits(repository, branch.branch, branch.since)
     wanted = wanted_by(branch.rhythm, branch.every, [commit.committed for commit in found], now.astimezone(UTC).date())
     with transaction.atomic():
         _keep(branch, found, wanted)

@@ -15,7 +15,6 @@ from perfweb.builds.sources import Sources
 from perfweb.runs import services as runs
 from perfweb.runs.models import FINAL_STATES, Priority, Run, RunState
 from perfweb.runs.planfile import BEFORE, COMMIT, MOST_SAMPLES, NAME, PlanSpec, read_plan
-from perfweb.tracking.history import repository_of
 from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
 
 BY = "tracking"
@@ -116,7 +115,7 @@ def gave_up(over: Sequence[Run]) -> bool:
 
 
 def _packed(branch: TrackedBranch, commit: TrackedCommit) -> Sources:
-    repository = repository_of(branch)
+    repository = mirrors.opened(branch.mirror)
     known = repository.commit(commit.sha)
     if branch.mirror:
         mirrors.keep(branch.mirror, known.sha)

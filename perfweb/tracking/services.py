@@ -70,7 +70,8 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)
     branch.hook, branch.issues = _hook(wanted.hook), _issues(wanted.issues, branch.mirror)
-    first = history.repository_of(branch, fresh=True).commit(wanted.since or wanted.branch).sha
+    start = wanted.since or wanted.branch
+    first = history.fetched(branch, start, seconds=mirrors.PAGE_SECONDS).commit(start).sha
     if known and ((wanted.since and known.since != first) or known.plan != wanted.plan):
         raise TrackingError(
             f"{known} is tracked since {known.since[:10]} with another plan or start: take another name"

@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Entry
+from perfweb.builds.mirrors import FetchError
 from perfweb.builds.models import Mirror
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
@@ -60,10 +61,26 @@ def test_branch_of_a_registered_repository(author: Actor, topic: str) -> None:
     assert "</code> of theirs</span>" in answer.content.decode()
 
 
+@pytest.mark.parametrize("base", ["", "release"])
+def test_branch_is_never_an_old_one(author: Actor, topic: str, repository: Checkout, base: str) -> None:
+    repository.git("branch", "release")
+    wanted = replace(WANTED, base=base, ref=topic, mirror="theirs")
+    assert b"+int five;" in services.examine(author, b"", wanted).patch
+    repository.put_malformed_branch("broken")
+    repository.git("checkout", "-q", topic)
+    repository.edit("stack/net/if.c", lambda text: text.replace("five;", "newest;"))
+    repository.commit("net: name newest")
+    repository.git("checkout", "-q", "main")
+    assert b"+int newest;" in services.examine(author, b"", wanted).patch
+    repository.put_malformed_branch(topic)
+    with pytest.raises(FetchError):
+        services.examine(author, b"", wanted)
+
+
 def test_form_reports_a_repository_that_does_not_answer(
     author: Actor, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("perfweb.builds.mirrors.PAGE_SECONDS", 1.0)
     monkeypatch.setattr("perfweb.builds.mirrors.RESTS", 600.0)
     client, named = signed_in(author), {**FIELDS, "base": "", "ref": topic, "repository": "theirs", "submit": ""}
     with SilentServer() as server:

@@ -178,7 +178,7 @@ def test_a_rewritten_branch_is_labelled_and_keeps_its_results(laboratory: Labora
 def test_a_repository_that_does_not_answer_is_reported_on_its_page_and_delays_no_other(
     laboratory: Laboratory, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perfweb.tracking.history.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("perfweb.builds.mirrors.MESSENGER_SECONDS", 1.0)
     monkeypatch.setattr("perfweb.builds.mirrors.RESTS", 600.0)
     first = laboratory.commit(1)
     mirror = Mirror.objects.create(name="theirs", url=str(laboratory.checkout.tree))
@@ -192,6 +192,23 @@ def test_a_repository_that_does_not_answer_is_reported_on_its_page_and_delays_no
             assert words in client.get("/tracking/another/").content.decode()
             laboratory.commit(number)
         assert server.connections == 1
+
+
+@pytest.mark.parametrize("name", ["next", "broken"])
+def test_another_branch_of_a_repository_never_stalls_silently(laboratory: Laboratory, name: str) -> None:
+    first = laboratory.commit(1)
+    for each in ("next", "broken"):
+        laboratory.checkout.git("branch", each)
+    Mirror.objects.create(name="theirs", url=str(laboratory.checkout.tree))
+    branch = tracked(first, name="another", mirror="theirs", branch=name)
+    laboratory.rest()
+    newest = laboratory.commit(2)
+    laboratory.checkout.git("branch", "-f", "next")
+    laboratory.checkout.put_malformed_branch("broken")
+    laboratory.round()
+    branch.refresh_from_db()
+    assert branch.commits.filter(sha=newest).exists() == (name == "next")
+    assert ("cannot be fetched" in branch.problem) == (name == "broken")
 
 
 def test_a_bisection_in_progress_reports_that_the_branch_was_rewritten(
