@@ -111,10 +111,9 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         except NotAllowedError as error:
             problem = code(str(error))
         except (NotNowError, FetchError) as error:
-            comment.waiting = not last
-            comment.answer = _failed(str(error), last=last)
-            comment.settled = False
-            comment.save(update_fields=["answer", "waiting", "settled"])
+            if last or not comment.waiting:  # the time until the next attempt would edit our comment each minute
+                comment.answer, comment.waiting, comment.settled = _failed(str(error), last=last), not last, False
+                comment.save(update_fields=["answer", "waiting", "settled"])
             if last:
                 return
             raise

@@ -170,10 +170,19 @@ def test_a_fetch_that_fails_is_repeated_and_then_reported(github: Bot) -> None:
     deliver()
     (comment,) = github.peer.comments.values()
     assert "Not possible now" in comment
+    github.project.mirror.url = f"{where}/other"  # another problem, such as one with the time until the next attempt
+    github.project.mirror.save()
+    act_on_all(timezone.now() + timedelta(minutes=2))
+    assert Delivery.objects.get().attempts == 2
+    following.follow()
+    deliver()
+    assert list(github.peer.comments.values()) == [comment], "it is not edited each minute"
+    github.project.mirror.url = str(where)
+    github.project.mirror.save()
     away.rename(where)
     act_on_all()
     assert not request.submissions.exists(), "not before its time"
-    act_on_all(timezone.now() + timedelta(minutes=2))
+    act_on_all(timezone.now() + timedelta(minutes=4))
     assert (request.submissions.count(), Delivery.objects.get().due) == (1, None)
     following.follow()
     deliver()
