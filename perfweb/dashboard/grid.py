@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -99,7 +100,13 @@ def current_grid(shown: Sequence[Testbed]) -> Grid:
     state = database_state()
     if state is None:
         return read_grid(shown)
-    return cast("Grid", cache.get_or_set(f"grid-{state}", partial(read_grid, shown), KEPT_SECONDS))
+    return cast("Grid", cache.get_or_set(_key(state, shown), partial(read_grid, shown), KEPT_SECONDS))
+
+
+def _key(state: str, shown: Sequence[Testbed]) -> str:
+    """Testbeds are selected before the state is read, so one state can come with two selections."""
+    selection = hashlib.sha256(repr(sorted(testbed.pk for testbed in shown)).encode()).hexdigest()
+    return f"grid-{state}-{selection[:16]}"
 
 
 def read_grid(shown: Sequence[Testbed]) -> Grid:

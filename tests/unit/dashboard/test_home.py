@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.dashboard.grid import POINTS, Cell, read_grid
+from perfweb.dashboard.grid import POINTS, Cell, current_grid, read_grid
 from perfweb.dashboard.heads import read_heads
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
@@ -154,3 +154,11 @@ def test_a_branch_shows_its_newest_commit_and_open_alerts(client: Client, labora
     branch.active = False
     branch.save()
     assert read_heads(shown_testbeds()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_selection_of_testbeds_never_gets_the_grid_of_another_one() -> None:
+    testbeds = [create_run(tests=["tcp.rr/host-host/ipv4"]).testbed]
+    summarise(list(Run.objects.values_list("pk", flat=True)))
+    assert [row.testbed for row in current_grid(testbeds).rows] == testbeds
+    assert current_grid([]).rows == []
