@@ -35,7 +35,9 @@ class _Database(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         waiting, failed = _letters()
-        yield _labelled("runs", "Runs by state", "state", _by_state(Run.objects.all(), RunState.values))
+        yield _labelled(
+            "runs", "Runs by state", "state", _by_state(Run.objects.filter(testbed__sample=""), RunState.values)
+        )
         yield _gauge("queue_oldest_seconds", "Age of the oldest run that waits", _oldest())
         testbeds = Testbed.objects.exclude(inventory="").count()
         yield _gauge("testbeds", "Testbeds that runs can be measured on", testbeds)
@@ -43,7 +45,7 @@ class _Database(Collector):
         yield _gauge("testbeds_out", "Testbeds out of service", _open(Outage.objects.filter(ended=None)))
         yield _gauge("messages_waiting", "Messages to others that are still to be sent", waiting)
         yield _gauge("messages_given_up", "Messages that could not be sent", failed)
-        alerts = _by_state(Alert.objects.all(), AlertState.values)
+        alerts = _by_state(Alert.objects.real(), AlertState.values)
         yield _labelled("alerts", "Alerts of tracked branches by state", "state", alerts)
         current = faults.current().count()
         yield _gauge("faults", "Items of unattended loops that fail, contradictions included", current)

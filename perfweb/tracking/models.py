@@ -163,6 +163,14 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         related = self.select_related("branch__testbed", "since", "until", "culprit", "owner")
         return related.prefetch_related("movements")
 
+    def real(self) -> AlertQuerySet:
+        """Leave out those of samples."""
+        return self.filter(branch__testbed__sample="")
+
+    def real_unless_none(self) -> AlertQuerySet:
+        """Leave out those of samples, if there are others."""
+        return self.filter(models.Q(branch__testbed__sample="") | ~models.Exists(Alert.objects.real()))
+
 
 class Alert(models.Model):
     """Movements between two commits that belong together. Only perfweb.tracking.states changes `state`."""

@@ -58,7 +58,7 @@ def branch_list(request: HttpRequest) -> HttpResponse:
     context = {
         "branches": [(branch, open_alerts.get(branch.pk, 0)) for branch in branches],
         "alerts": Alert.objects.to_show()[:10],
-        "ledger": ledger.counts(Alert.objects.all()),
+        "ledger": ledger.counts(Alert.objects.real_unless_none()),
     }
     return render(request, "tracking/list.html", context)
 

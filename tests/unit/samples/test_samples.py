@@ -17,6 +17,7 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db.models import Model
 from django.test import Client
+from pytest_django import Settings
 
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import User
@@ -34,7 +35,7 @@ from perfweb.samples.services import BUNDLES, load_all, remove
 from perfweb.submissions import services as submissions
 from perfweb.submissions.models import Submission, SubmissionState, SubmissionTransition
 from perfweb.tracking import services as tracking
-from perfweb.tracking.models import AlertState, AlertStep, TrackedBranch
+from perfweb.tracking.models import Alert, AlertState, AlertStep, TrackedBranch
 from tests.factories import PLAN_TEXT, create_artefact, create_run, create_submission, create_testbed
 from tests.laboratory import Laboratory, tracked
 from tests.unit.pages import page, text_of
@@ -326,6 +327,34 @@ def test_pages_mark_samples(client: Client, run: Run, tmp_path: Path) -> None:
     for address in (f"/runs/{run.pk}/", "/testbeds/demo/", f"/runs/{run.pk}/compare/deferred..direct/"):
         assert marked[0] not in text_of(page(client, address))
     assert marked[1] in text_of(page(client, "/runs/"))
+
+
+def test_only_real_alerts_count_once_there_are_some(
+    client: Client, laboratory: Laboratory, settings: Settings, tmp_path: Path
+) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(16)]
+    tracked(shas[0])
+    laboratory.rest()
+    path = bundle(tmp_path)
+    runs_done = Run.objects.filter(state=RunState.DONE).count()
+    load(path)
+    Alert.objects.filter(branch__testbed__sample=ORIGIN).update(state=AlertState.NOT_A_BUG)
+    assert "Confirmed alerts: 1. Caused by the software: 0." in text_of(page(client, "/tracking/"))
+    metrics = client.get("/metrics").content.decode()
+    assert f'perfweb_alerts{{state="{AlertState.NOT_A_BUG}"}} 0.0' in metrics
+    assert f'perfweb_runs{{state="done"}} {runs_done}.0' in metrics
+    Alert.objects.filter(branch__testbed__sample="").delete()
+    assert "Confirmed alerts: 1. Caused by the software: 1." in text_of(page(client, "/tracking/"))
+
+
+def test_a_testbed_of_samples_is_none_for_runs(client: Client, run: Run, tmp_path: Path) -> None:
+    load(bundle(tmp_path))
+    text = text_of(page(client, "/testbeds/sample-made/"))
+    assert "holds samples" in text
+    assert "imported results only" not in text
+    with pytest.raises(runs.RunError, match=r"no testbed 'nowhere'; registered: demo$"):
+        runs.submit(PLAN, "nowhere")
 
 
 def test_the_first_page_shows_samples_until_there_is_a_real_result(client: Client, run: Run, tmp_path: Path) -> None:
