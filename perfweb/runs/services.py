@@ -78,7 +78,8 @@ def find_testbed(testbed_name: str) -> Testbed:
     """Return the testbed of this name, if plans can be measured on it. Raises RunError."""
     testbed = Testbed.objects.filter(name=testbed_name).first()
     if testbed is None:
-        known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
+        real = Testbed.objects.filter(sample="").values_list("name", flat=True)
+        known = ", ".join(real) or "none; use manage.py register_testbed"
         raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
     if testbed.sample:
         raise RunError(f"testbed {testbed_name!r} holds samples, and measures nothing: use another testbed")

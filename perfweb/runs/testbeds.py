@@ -47,7 +47,8 @@ class Health:
 
     @property
     def words(self) -> str:
-        held = "free" if self.testbed.inventory else "imported results only"
+        unused = "holds samples" if self.testbed.sample else "imported results only"
+        held = "free" if self.testbed.inventory else unused
         if self.problem and self.lease:
             held = f"out of service, {self.lease.holder} left it unclean"
         elif self.lease:
