@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "kern/bpf_filter.h"
 #include "kern/socketvar.h"
 
 /* Min and max buffer size that a program may set. */
@@ -402,8 +403,8 @@ so_getopt(struct socket *so, int name, void *val, socklen_t *len)
 	return (error != 0 ? error : so_putopt(val, len, &num, sizeof(num)));
 }
 
-/* The longest value that may be read without a place for it. */
-#define	OPTION_MAX	512
+/* The longest value of all options: that of SO_GET_FILTER. */
+#define	OPTION_MAX	(BPF_MAXINSNS * sizeof(struct sock_filter))
 
 /* Linux's ipv6(7) takes a negative length for a large one. */
 static int
@@ -420,26 +421,45 @@ so_getlen(const struct socket *so, int level, socklen_t *len)
 	return (level == IPPROTO_IPV6 ? 0 : EINVAL);
 }
 
+static int
+so_getvalue(struct socket *so, int level, int name, void *val, socklen_t *len)
+{
+	int error;
+
+	so_enter(so);
+	if (level == SOL_SOCKET)
+		error = so_getopt(so, name, val, len);
+	else if (so->so_pcb == NULL)
+		error = EINVAL;
+	else
+		error = so->so_proto->pr_getopt(so, level, name, val, len);
+	so_leave(so);
+	return (error);
+}
+
+/* As in Linux, the errors of level and name come before a bad address. */
+static int
+so_getnowhere(struct socket *so, int level, int name, socklen_t *len)
+{
+	void *unused = kmalloc(OPTION_MAX);
+	int error;
+
+	if (*len > OPTION_MAX)
+		*len = OPTION_MAX;
+	error = so_getvalue(so, level, name, unused, len);
+	kfree(unused);
+	return (error == 0 && *len > 0 ? EFAULT : error);
+}
+
 int
 sogetopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 {
-	char bounce[OPTION_MAX];
-	void *const into = val != NULL ? val : bounce;
 	int error = so_getlen(so, level, len);
 
 	if (error != 0)
 		return (error);
-	if (val == NULL && *len > sizeof(bounce))
-		*len = sizeof(bounce);
-	so_enter(so);
-	if (level == SOL_SOCKET)
-		error = so_getopt(so, name, into, len);
-	else if (so->so_pcb == NULL)
-		error = EINVAL;
-	else
-		error = so->so_proto->pr_getopt(so, level, name, into, len);
-	so_leave(so);
-	return (error == 0 && val == NULL && *len > 0 ? EFAULT : error);
+	return (val == NULL ? so_getnowhere(so, level, name, len) :
+	    so_getvalue(so, level, name, val, len));
 }
 
 /* The first call enables the recording of times, as in Linux. */

@@ -325,6 +325,29 @@ TEST(a_filter_can_be_read)
 	OK(close(fd));
 }
 
+/* The length is no number of bytes, so the value may be longer. */
+TEST(a_filter_is_not_read_to_a_bad_address)
+{
+	static const unsigned lengths[] = { 1, 65, 100, 512, 4096 };
+	static struct sock_filter prog[4096];
+	void *volatile const no_address = NULL;
+	int fd = bound(SOCK_DGRAM);
+	socklen_t len;
+
+	for (size_t i = 0; i < COUNT(prog); i++)
+		prog[i] = (struct sock_filter)KEEP_ALL;
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		OK(attach(fd, prog, (unsigned short)lengths[i]));
+		len = lengths[i];
+		FAILS(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, no_address,
+		    &len), EFAULT);
+		len = 100000;
+		FAILS(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, no_address,
+		    &len), EFAULT);
+	}
+	OK(close(fd));
+}
+
 int
 main(int argc, char **argv)
 {
