@@ -31,6 +31,7 @@ def test_all_scripts_pass_with_each_protocol(library: Path) -> None:
         ("+.5 < . 1:1(0) ack 1 win 100", "unexpected"),
         ("+0 > S. 0:0(0) ack 1 <mss 1400>", "options <mss 1460>"),
         ("+0 getsockopt(3, SOL_SOCKET, SO_ERROR, [7], [4]) = 0", "getsockopt() gave 0"),
+        ("+0 getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [8]) = 0", "getsockopt() gave 4 bytes"),
     ],
 )
 def test_a_difference_is_reported_with_its_line(library: Path, tmp_path: Path, line: str, error: str) -> None:

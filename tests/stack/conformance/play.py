@@ -250,7 +250,7 @@ class Player:
         if "higher" in action.marks and not 1 < (packet.seq - (connection.isn or 0)) % 2**32 < 2**31:
             raise MismatchError(f"initial sequence number {packet.seq} after {connection.isn}")
         for other in self.connections if "unrelated" in action.marks else ():
-            # Two secret hashes are as near as this once in 2^15 runs.
+            # Of all pairs of secret hashes, one in 2^15 is as near as this. The secrets are the same in every run.
             if other is not connection and abs(packet.seq - (other.isn or 0)) < 2**16:
                 raise MismatchError(f"initial sequence numbers {packet.seq} and {other.isn}")
 
@@ -331,6 +331,10 @@ class Player:
         started = threading.Event()
 
         def block() -> None:
+            # After a call on a socket, time stands until the thread's next call, so that one begins at its time.
+            size = ctypes.c_int(4)
+            fd, kind = self._fd(call.args[0]), ctypes.create_string_buffer(4)
+            self.machine.call("getsockopt", fd, socket.SOL_SOCKET, socket.SO_TYPE, kind, ctypes.byref(size))
             started.set()
             try:
                 run()
@@ -342,7 +346,6 @@ class Player:
         self.blocked = (thread, ended, until)
         thread.start()
         started.wait()
-        thread.join(0.05)  # no virtual time passes here, so the call begins at its time
 
     def _no_call(self, call: Call) -> Callable[[Call], Callable[[], None]]:
         raise MismatchError(f"{call.name}() is unknown")
@@ -447,23 +450,27 @@ class Player:
         level, name, value = calls.constant(call.args[1]), calls.constant(call.args[2]), calls.memory(call.args[3])
         return self._make(call, self._fd(call.args[0]), level, name, value, len(value))
 
-    def _compared(self, call: Call, word: str, *before: object, sized: bool) -> Callable[[], None]:
+    def _compared(self, call: Call, word: str, *before: object, size: int | None) -> Callable[[], None]:
         expected = calls.memory(word)
         buffer = ctypes.create_string_buffer(len(expected))
         length = ctypes.c_int(len(expected))
 
         def compare(result: int) -> None:
+            if result >= 0 and size not in (None, length.value):
+                raise MismatchError(f"{call.name}() gave {length.value} bytes")
             if result >= 0 and buffer.raw != expected.raw:
                 raise MismatchError(f"{call.name}() gave {int.from_bytes(buffer.raw[:4], 'little', signed=True)}")
 
-        return self._make(call, *before, buffer, *([ctypes.addressof(length)] if sized else []), then=compare)
+        return self._make(call, *before, buffer, *([ctypes.byref(length)] if size is not None else []), then=compare)
 
     def _do_getsockopt(self, call: Call) -> Callable[[], None]:
         level, name = calls.constant(call.args[1]), calls.constant(call.args[2])
-        return self._compared(call, call.args[3], self._fd(call.args[0]), level, name, sized=True)
+        return self._compared(
+            call, call.args[3], self._fd(call.args[0]), level, name, size=int(call.args[4].strip("[]"))
+        )
 
     def _do_ioctl(self, call: Call) -> Callable[[], None]:
-        return self._compared(call, call.args[2], self._fd(call.args[0]), calls.constant(call.args[1]), sized=False)
+        return self._compared(call, call.args[2], self._fd(call.args[0]), calls.constant(call.args[1]), size=None)
 
     def _do_poll(self, call: Call) -> Callable[[], None]:
         """poll(FD, EVENTS, REVENTS, MS): one descriptor."""

@@ -35,6 +35,8 @@ def _child(answer: Connection, library: Path, case: Case, family: str, options: 
         answer.send(None)
     except (MismatchError, ValueError) as error:
         answer.send(str(error))
+    except Exception as error:
+        answer.send(f"{type(error).__name__}: {error}")
     answer.close()
     os._exit(0)  # threads of the stack and blocked calls end with the process
 
