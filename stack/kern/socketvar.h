@@ -498,6 +498,8 @@ int	 sosendwait(struct socket *so, size_t resid, int flags,
 int	 soreceivewait(struct socket *so, uint32_t want, bool partial,
 	    int flags, nsec_t deadline) REQUIRES(so->so_lock);
 uint32_t sowant(const struct sockbuf *, size_t resid, int flags);
+/* The bytes that make a stream readable: SO_RCVLOWAT, or what always fits. */
+uint32_t sbreadable(const struct sockbuf *);
 /*
  * Control messages.  socontrol_add() appends one to a datagram's, which must
  * have room.  socontrol_put() stores one in a program's buffer of room bytes,

@@ -362,16 +362,22 @@ sogive(const struct msghdr *msg, int flags, struct mbuf *m, size_t *done)
 	m_freem(m);
 }
 
+uint32_t
+sbreadable(const struct sockbuf *sb)
+{
+	/* the peer's window may close before the buffer is full */
+	const uint32_t most = sb->sb_hiwat / 2;
+
+	return (sb->sb_lowat < most ? sb->sb_lowat : most);
+}
+
 /* How many bytes a stream reader waits for (POSIX recv(), SO_RCVLOWAT). */
 uint32_t
 sowant(const struct sockbuf *sb, size_t resid, int flags)
 {
-	uint32_t want = sb->sb_lowat;
+	uint32_t want = flags & MSG_WAITALL ? sb->sb_hiwat / 2 :
+	    sbreadable(sb);
 
-	if (flags & MSG_WAITALL)
-		want = sb->sb_hiwat / 2;
-	if (want > sb->sb_hiwat)
-		want = sb->sb_hiwat;
 	if (want > resid)
 		want = (uint32_t)resid;
 	return (want);

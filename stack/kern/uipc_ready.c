@@ -25,7 +25,10 @@ soreadable(struct socket *so) REQUIRES(so->so_lock)
 	}
 	if (so->so_state & SS_CANTRCVMORE)
 		return (true);
-	return (so->so_rcv.sb_cc >= so->so_rcv.sb_lowat);
+	/* as in Linux, SO_RCVLOWAT is for TCP's readiness only */
+	if (!so->so_proto->pr_stream || so->so_proto->pr_local)
+		return (so->so_rcv.sb_cc > 0);
+	return (so->so_rcv.sb_cc >= sbreadable(&so->so_rcv));
 }
 
 /*

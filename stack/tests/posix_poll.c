@@ -114,6 +114,58 @@ shut_read(int fd)
 	OK(shutdown(fd, SHUT_RD));
 }
 
+/* Sends until the other end is readable. */
+static void
+send_until_readable(const int s[2])
+{
+	static const char block[65536];
+	struct pollfd p[] = { { .fd = s[1], .events = POLLIN },
+	    { .fd = s[0], .events = POLLOUT } };
+
+	while (ready(s[1], POLLIN, 0) == 0) {
+		CHECK(OK(poll(p, 2, 10000)) > 0);
+		if (send(s[0], block, sizeof(block), MSG_DONTWAIT) == -1)
+			CHECK_EQ(errno, EAGAIN);
+	}
+}
+
+/* A mark above the buffer, as a negative one, is as if it fitted. */
+TEST(a_stream_is_readable_with_any_low_mark)
+{
+	static const int marks[] = { -1, INT32_MIN, INT32_MAX, 16 << 20 };
+	struct epoll_event ev;
+	static char block[65536];
+	int s[2], ep;
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		tcp_pair(s);
+		OK(setsockopt(s[1], SOL_SOCKET, SO_RCVLOWAT, &marks[i],
+		    sizeof(int)));
+		ep = epoll_of(s[1], EPOLLIN);
+		send_until_readable(s);
+		CHECK_EQ(epoll_wait(ep, &ev, 1, 0), 1);
+		CHECK(recv(s[1], block, sizeof(block), 0) > 0);
+		OK(close(ep));
+		close_pair(s);
+	}
+}
+
+TEST(datagrams_and_local_streams_have_no_low_mark)
+{
+	const int most = INT32_MAX;
+	int pairs[2][2];
+
+	udp_pair(pairs[0]);
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[1]));
+	for (int i = 0; i < 2; i++) {
+		OK(setsockopt(pairs[i][1], SOL_SOCKET, SO_RCVLOWAT, &most,
+		    sizeof(most)));
+		send_byte(pairs[i][0]);
+		CHECK_EQ(ready(pairs[i][1], POLLIN, 10000), POLLIN);
+		close_pair(pairs[i]);
+	}
+}
+
 static void
 stream_pair(bool local, int s[2])
 {
