@@ -292,12 +292,16 @@ sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
 
 static int sodissolve(struct socket *so) REQUIRES(so->so_lock);
 
-/* As in Linux, the socket is as before a connect() that has failed. */
+/*
+ * As in Linux, the socket is as before a connect() that has failed, unless
+ * another thread has given it a new use meanwhile.
+ */
 static void
 soforget(struct socket *so) REQUIRES(so->so_lock)
 {
 	if (so->so_proto->pr_stream && !so->so_proto->pr_local &&
-	    (so->so_state & (SS_ISCONNECTED | SS_NOFDREF)) == 0)
+	    (so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING |
+	    SS_LISTENING | SS_NOFDREF)) == 0)
 		(void)sodissolve(so);
 }
 

@@ -187,19 +187,6 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	return (error);
 }
 
-bool
-in_pcbexplicit(const struct inpcb *inp, struct in_endpoint *ep)
-{
-	*ep = (struct in_endpoint){ .addr = *pcb_any(inp) };
-	if (inp->inp_fixedaddr) {
-		ep->addr = inp->inp_conn.laddr;
-		ep->zone = inp->inp_conn.zone;
-	}
-	if (inp->inp_fixedport)
-		ep->port = inp->inp_conn.lport;
-	return (inp->inp_fixedaddr || inp->inp_fixedport);
-}
-
 int
 in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
@@ -338,12 +325,39 @@ in_pcbdisconnect(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 }
 
 void
-in_pcbdissolve(struct inpcb *inp)
+in_pcbended(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
-	struct in_endpoint ep;
 
-	(void)in_pcbexplicit(inp, &ep);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
+	in_pcbtakeout(it, inp);
+	inp->inp_listening = false;
+	if (inp->inp_fixedport)
+		in_pcbenter(it, inp, false);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+}
+
+/* The address and port that bind() named. */
+static struct in_endpoint
+named_endpoint(const struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
+{
+	struct in_endpoint ep = { .addr = *pcb_any(inp) };
+
+	if (inp->inp_fixedaddr) {
+		ep.addr = inp->inp_conn.laddr;
+		ep.zone = inp->inp_conn.zone;
+	}
+	if (inp->inp_fixedport)
+		ep.port = inp->inp_conn.lport;
+	return (ep);
+}
+
+void
+in_pcbdissolve(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
+{
+	struct inpcbtable *it = inp->inp_table;
+	const struct in_endpoint ep = named_endpoint(inp);
+
 	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_conn = (struct in_conninfo){ .laddr = ep.addr,

@@ -210,14 +210,17 @@ int	 in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 int	 in_pcbroute(const struct inpcb *inp, const struct in_endpoint *,
 	    struct in_conninfo *) REQUIRES(inp->inp_socket->so_lock);
 /*
- * Datagram sockets: return from connected to bound.  in_pcbdissolve() also
- * gives back an address and a port that bind() did not name (connect(2)).
+ * in_pcbdisconnect(): a datagram socket returns from connected to bound.
+ * in_pcbdissolve() also gives back an address and a port that bind() did not
+ * name (connect(2)).
  */
 void	 in_pcbdisconnect(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 void	 in_pcbdissolve(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
-/* The address and port that bind() named; false if it named neither. */
-bool	 in_pcbexplicit(const struct inpcb *inp, struct in_endpoint *)
-	    REQUIRES(inp->inp_socket->so_lock);
+/*
+ * Stream sockets: the connection or listening has ended.  A port that bind()
+ * named stays this socket's until it is closed, as in Linux.
+ */
+void	 in_pcbended(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 /* Removes the pcb from all tables. */
 void	 in_pcbremove(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 

@@ -51,15 +51,10 @@ tcp_offers(void)
 	    (atomic_load_u32(&tcp_do_sack) ? TF_SACK : 0));
 }
 
-/* Creates the block of a new socket. */
-struct tcpcb *
-tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock)
+/* The state of a block that is zero but for its inpcb. */
+static void
+init_state(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	struct tcpcb *tp = kmalloc_aligned(sizeof(*tp),
-	    _Alignof(struct tcpcb));
-
-	KASSERT(so->so_pcb == NULL, ("tcp_newtcpcb: socket has a pcb"));
-	in_pcbinit(&tp->t_inp, so, &tcp_table);
 	tp->t_state = TCPS_CLOSED;
 	tp->t_maxseg = TCP_DEFAULT_MSS;
 	tp->t_rto = tcp_msec(&tcp_rexmit_initial);
@@ -73,9 +68,57 @@ tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock)
 	TAILQ_INIT(&tp->t_oorecent);
 	tcp_sent_init(tp);
 	callout_init(&tp->t_callout);
+}
+
+/* Creates the block of a new socket. */
+struct tcpcb *
+tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock)
+{
+	struct tcpcb *tp = kmalloc_aligned(sizeof(*tp),
+	    _Alignof(struct tcpcb));
+
+	KASSERT(so->so_pcb == NULL, ("tcp_newtcpcb: socket has a pcb"));
+	in_pcbinit(&tp->t_inp, so, &tcp_table);
+	so_assert_locked(tp->t_inp.inp_socket);
+	init_state(tp);
 	soref(so);
 	so->so_pcb = tp;
 	return (tp);
+}
+
+void
+tcp_copyopts(struct tcpcb *tp, const struct tcpcb *from)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	tp->t_flags |= from->t_flags & (TF_NODELAY | TF_CORK | TF_QUICKACK);
+	tp->t_notsentmax = from->t_notsentmax;
+	tp->t_usermss = from->t_usermss;
+	tp->t_cc = from->t_cc;
+	tp->t_keepidle = from->t_keepidle;
+	tp->t_keepintvl = from->t_keepintvl;
+	tp->t_keepcnt = from->t_keepcnt;
+	tp->t_usertimeo = from->t_usertimeo;
+	tp->t_linger2 = from->t_linger2;
+	tp->t_windowclamp = from->t_windowclamp;
+}
+
+void
+tcp_renew(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	const struct tcpcb old = *tp;
+
+	KASSERT(tp->t_state == TCPS_CLOSED, ("tcp_renew: state %s",
+	    tcp_state_names[tp->t_state]));
+	KASSERT(TAILQ_EMPTY(&tp->t_ooq), ("tcp_renew: segments queued"));
+	in_pcbdissolve(&tp->t_inp);
+	tcp_timer_stopall(tp);
+	memset((char *)tp + sizeof(tp->t_inp), 0,
+	    sizeof(*tp) - sizeof(tp->t_inp));
+	init_state(tp);
+	tcp_copyopts(tp, &old);
+	tp->t_deferaccept = old.t_deferaccept;
+	tp->t_syncnt = old.t_syncnt;
+	tp->t_thin = old.t_thin;
 }
 
 void
@@ -186,7 +229,7 @@ tcp_close(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	tcp_timer_stopall(tp);
 	tcp_reass_flush(tp);
 	tcp_sent_flush(tp);
-	in_pcbremove(&tp->t_inp);
+	in_pcbended(&tp->t_inp);
 	TCPSTAT_INC(closed);
 	(void)sounqueue(so);
 	soisdisconnected(so);

@@ -260,16 +260,7 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	role_assert(&pcbtable_role);	/* the child is in no table yet */
-	tp->t_flags |= from->t_flags & (TF_NODELAY | TF_CORK | TF_QUICKACK);
-	tp->t_notsentmax = from->t_notsentmax;
-	tp->t_usermss = from->t_usermss;
-	tp->t_cc = from->t_cc;
-	tp->t_keepidle = from->t_keepidle;
-	tp->t_keepintvl = from->t_keepintvl;
-	tp->t_keepcnt = from->t_keepcnt;
-	tp->t_usertimeo = from->t_usertimeo;
-	tp->t_linger2 = from->t_linger2;
-	tp->t_windowclamp = from->t_windowclamp;
+	tcp_copyopts(tp, from);
 	tp->t_inp.inp_opts = from->t_inp.inp_opts;
 	tp->t_inp.inp_mtudiscover = from->t_inp.inp_mtudiscover;
 	tp->t_inp.inp_v6only = from->t_inp.inp_v6only;

@@ -111,27 +111,15 @@ tcp_usr_listen(struct socket *so) REQUIRES(so->so_lock)
 	return (error);
 }
 
-/*
- * Ends whatever the socket does.  A new control block takes the old one's
- * explicit address (connect(2), AF_UNSPEC).
- */
-static int
-tcp_dissolve(struct socket *so) REQUIRES(so->so_lock)
+/* Ends whatever the socket does (connect(2), AF_UNSPEC). */
+static void
+tcp_dissolve(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	struct tcpcb *tp = sototcpcb(so);
-	struct in_endpoint ep;
-	bool was_bound;
-
-	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state == TCPS_CLOSED && !tp->t_used)
-		return (0);
-	was_bound = in_pcbexplicit(&tp->t_inp, &ep);
+		return;
 	if (tp->t_state != TCPS_CLOSED)
 		tcp_drop(tp, ECONNRESET);
-	tcp_discard(tp);
-	tp = tcp_newtcpcb(so);
-	so_assert_locked(tp->t_inp.inp_socket);
-	return (was_bound ? in_pcbbind(&tp->t_inp, &ep) : 0);
+	tcp_renew(tp);
 }
 
 static int
@@ -143,19 +131,18 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 	int error;
 
 	(void)flags;
-	if (name == NULL)
-		return (tcp_dissolve(so));
+	so_assert_locked(tp->t_inp.inp_socket);
+	if (name == NULL) {
+		tcp_dissolve(tp);
+		return (0);
+	}
 	error = in_fromname(tp->t_inp.inp_family, name, &ep);
 	if (error != 0)
 		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
-	so_assert_locked(tp->t_inp.inp_socket);
-	if (tp->t_used) { /* reused after disconnect, as in Linux */
-		tcp_discard(tp);
-		tp = tcp_newtcpcb(so);
-	}
-	so_assert_locked(tp->t_inp.inp_socket);
+	if (tp->t_used)		/* reused after disconnect, as in Linux */
+		tcp_renew(tp);
 	return (tcp_connect(tp, &ep));
 }
 

@@ -347,6 +347,14 @@ tcp_defaultmss(const struct in_conninfo *c)
 extern struct inpcbtable tcp_table;
 void	 tcp_init(void);
 struct tcpcb *tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock);
+/* Copies the options of level TCP that children of a listener inherit. */
+void	 tcp_copyopts(struct tcpcb *tp, const struct tcpcb *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+/*
+ * Makes a closed block as new, but for the address and port that bind() named
+ * and for the options, which stay as in Linux.
+ */
+void	 tcp_renew(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 unsigned tcp_offers(void);	/* TF_TS, TF_WSCALE, TF_SACK */
 /*
  * Ends the connection: removes it from the tables and notifies the socket.

@@ -85,6 +85,78 @@ TEST(a_stream_is_disconnected_and_connected_again)
 	OK(close(l));
 }
 
+TEST(a_refused_connect_keeps_options)
+{
+	static const struct {
+		int	 level, name, value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_IP, IP_TOS, 16 },
+		{ IPPROTO_IP, IP_TTL, 33 },
+		{ IPPROTO_IP, IP_RECVTOS, 1 },
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ IPPROTO_TCP, TCP_CORK, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 77 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 7 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
+		{ IPPROTO_TCP, TCP_SYNCNT, 3 },
+		{ IPPROTO_TCP, TCP_LINGER2, 9 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 5000 },
+		{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, 4096 },
+	};
+	int closed = bound(SOCK_STREAM), s, value;
+	struct sockaddr_in to = own_address(closed);
+	char before[16] = "", after[16] = "";
+	socklen_t len = sizeof(before);
+
+	s = OK(socket(AF_INET, SOCK_STREAM, 0));
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		OK(setsockopt(s, options[i].level, options[i].name,
+		    &options[i].value, sizeof(int)));
+	OK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4));
+	OK(getsockopt(s, IPPROTO_TCP, TCP_CONGESTION, before, &len));
+	FAILS(connect(s, (struct sockaddr *)&to, sizeof(to)), ECONNREFUSED);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		len = sizeof(value);
+		OK(getsockopt(s, options[i].level, options[i].name, &value,
+		    &len));
+		CHECK_EQ(value, options[i].value);
+	}
+	len = sizeof(after);
+	OK(getsockopt(s, IPPROTO_TCP, TCP_CONGESTION, after, &len));
+	CHECK(strcmp(before, after) == 0);
+	OK(close(s));
+	OK(close(closed));
+}
+
+/* Nobody else can have the port between two attempts. */
+TEST(a_refused_connect_keeps_the_port)
+{
+	int closed = bound(SOCK_STREAM), l = listener(), other, s;
+	struct sockaddr_in refusing = own_address(closed);
+	struct sockaddr_in to = own_address(l), from;
+
+	s = bound(SOCK_STREAM);
+	from = own_address(s);
+	OK(close(s));
+	s = OK(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+	OK(bind(s, (struct sockaddr *)&from, sizeof(from)));
+	(void)connect(s, (struct sockaddr *)&refusing, sizeof(refusing));
+	CHECK(ready(s, POLLOUT, 10000) & POLLHUP);
+	other = OK(socket(AF_INET, SOCK_STREAM, 0));
+	FAILS(bind(other, (struct sockaddr *)&from, sizeof(from)), EADDRINUSE);
+	/* the first call may return the result of the other attempt */
+	while (connect(s, (struct sockaddr *)&to, sizeof(to)) == -1 &&
+	    errno != EINPROGRESS)
+		CHECK(errno == ECONNREFUSED || errno == ECONNABORTED);
+	CHECK_EQ(ready(s, POLLOUT, 10000), POLLOUT);
+	CHECK_EQ(own_address(s).sin_port, from.sin_port);
+	OK(close(s));
+	OK(close(other));
+	OK(close(l));
+	OK(close(closed));
+}
+
 TEST(a_datagram_socket_is_disconnected)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET }, to = loopback(9);
