@@ -11,7 +11,8 @@
 
 /*
  * Options of the stack, and numbers that are none.  OWN: values are the
- * system's own choice, and only errors and lengths are compared.
+ * system's own choice, and only errors and lengths are compared.  SO_PASSCRED
+ * is not compared: before Linux 6.16 all sockets had it, not only local ones.
  */
 enum compared { ALL, OWN };
 static const struct option {
@@ -32,7 +33,6 @@ static const struct option {
 	O(SOL_SOCKET, SO_LINGER),
 	O(SOL_SOCKET, SO_NO_CHECK),
 	O(SOL_SOCKET, SO_OOBINLINE),
-	O(SOL_SOCKET, SO_PASSCRED),
 	O(SOL_SOCKET, SO_PROTOCOL),
 	OWN_VALUE(SOL_SOCKET, SO_RCVBUF),
 	OWN_VALUE(SOL_SOCKET, SO_RCVLOWAT),
