@@ -35,7 +35,7 @@ enum zone { Z_MBUF, Z_CLUSTER, Z_JUMBO, Z_MAX, Z_COUNT };
 static const struct {
 	size_t		 size, align;	/* as for mach_alloc() */
 	unsigned	 cache_max;	/* max cached by a thread */
-	unsigned	 depot_max;	/* max in the depot */
+	unsigned	 depot_max;	/* for all depots; see room_of() */
 } zones[Z_COUNT] = {
 	[Z_MBUF] = { sizeof(struct mbuf), _Alignof(struct mbuf), 256, 8192 },
 	[Z_CLUSTER] = { sizeof(struct mext) + MCLBYTES, 0, 128, 4096 },
@@ -277,7 +277,10 @@ ndepots(const struct recycling *r)
 	return (n < r->depots ? n : r->depots);
 }
 
-/* Takes a batch while more than idle items are left; NULL: there is none. */
+/*
+ * Takes a batch if there are more than idle items, so up to a batch fewer stay;
+ * NULL: there are not.
+ */
 static struct item *
 depot_take(struct depot *d, unsigned idle)
 {
@@ -350,7 +353,11 @@ pile_split(struct pile *p, unsigned keep)
 	return (batch);
 }
 
-/* Items that each of n depots has room for: at least two batches. */
+/*
+ * Items that each of n depots has room for: its share of depot_max, but at
+ * least a thread's cache and two more.  So n depots hold up to
+ * n * (cache_max + 2) items if that is more.
+ */
 static unsigned
 room_of(enum zone z, unsigned n)
 {

@@ -67,7 +67,7 @@ in_bindname(int family, const struct sockname *name, struct in_endpoint *ep)
 {
 	struct sockname any = *name;
 
-	/* bind() to the unspecified address of no family is accepted, as on Linux */
+	/* as on Linux, bind() accepts the unspecified address of no family */
 	if (family == AF_INET && name->sn_len >= sizeof(any.sn_sin) &&
 	    any.sn_sa.sa_family == AF_UNSPEC &&
 	    any.sn_sin.sin_addr.s_addr == INADDR_ANY)
@@ -150,7 +150,7 @@ in4_ismany(const struct mbuf *m, const struct in6_addr *addr)
 	    __predict_false(a.s_addr == INADDR_BROADCAST))
 		return (true);
 	if (rcvif == NULL)
-		return (if_hasbroadcast(a));
+		return (if_mayhaveaddr(a) && if_hasbroadcast(a));
 	return (__predict_false((m->m_flags & (M_BCAST | M_MCAST)) != 0) ||
 	    (__predict_false(a.s_addr != rcvif->if_addr.s_addr) &&
 	    if_isbroadcast(rcvif, a)));

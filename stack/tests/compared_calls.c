@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints what each call returns on a socket in each state.  compare.sh runs it on the kernel and on the stack.
+ * Prints what each call returns on a socket in each state.  compare.sh runs it
+ * on the kernel and on the stack.
  */
 #include <linux/sockios.h>
 #include <sys/file.h>
