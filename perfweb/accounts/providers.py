@@ -37,9 +37,9 @@ SECONDS = (5, 10)
 PATIENCE = 600
 """Seconds that a sign-in at the provider can take."""
 LONGEST_SUBJECT = 255
-SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Accepted signature algorithms, which only the provider can use. Its own list may have "none", and those with a
-shared secret.
+shared secret. Authlib cannot check `at_hash` for the name "Ed25519" of RFC 9864.
 """
 NAMES = ("preferred_username", "nickname", "name")
 """Claims with a user's name, best first; some providers send them with the user info only."""
@@ -113,9 +113,11 @@ class Provider(ABC):
                 f"This sign-in was not started here, has expired, or has ended. {AGAIN}", "unknown state"
             )
         named = request.GET.getlist("iss")
-        if set(named) - self._issuers():  # RFC 9207, section 2.4; also in an error
+        wrong = [name for name in named if name not in self._issuers()]
+        if wrong or len(named) > 1:  # RFC 9207, section 2.4, also in an error; RFC 6749, section 3.1: once
             sessions.clear_state_data(request.session, state)
-            raise self._invalid(f"it is from the issuer {named[0]!r:.200}", HTTPStatus.FORBIDDEN)
+            reason = f"it is from the issuer {wrong[0]!r:.200}" if wrong else "it names its issuer more than once"
+            raise self._invalid(reason, HTTPStatus.FORBIDDEN)
         if "error" in request.GET:
             sessions.clear_state_data(request.session, state)
             words = f"{self.label} refused the sign-in, or you did not allow it to share your identity. {AGAIN}"

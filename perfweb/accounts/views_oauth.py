@@ -23,7 +23,7 @@ from perfweb.accounts.actors import NOBODY, Actor, address_of, on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.models import Identity, Means, Outcome, Role, User
 from perfweb.accounts.permissions import Action
-from perfweb.accounts.providers import Person, Provider, ProviderError
+from perfweb.accounts.providers import AGAIN, Person, Provider, ProviderError
 from perfweb.plaintext import plain
 
 LONGEST_NAME = 100
@@ -74,8 +74,7 @@ def unlink(request: HttpRequest, key: int) -> HttpResponseBase:
         reason = "You have no password, so you could not sign in any more. Link another account first."
         return _page(request, "Not unlinked", reason, 409)
     with audit.action(on_page(request), Action.UNLINK, str(identity)):
-        sessions.end_of(identity)
-        identity.delete()
+        sessions.unlink(identity)
     return redirect("accounts:account")
 
 
@@ -105,7 +104,9 @@ def _sign_in(request: HttpRequest, provider: Provider, person: Person, wanted: s
     if not user.is_active:
         raise ProviderError("This account is not active any more: ask an administrator of this site.", "not active")
     login(request, user)
-    sessions.open_by(request, identity)
+    if not sessions.open_by(request, identity):
+        request.session.flush()
+        raise ProviderError(f"This account at {provider.label} was unlinked meanwhile. {AGAIN}", "unlinked meanwhile")
     audit.record(on_page(request), Action.SIGN_IN, provider.label, f"as {person.name}")
     request.session.clear_expired()
     here = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())

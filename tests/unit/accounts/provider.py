@@ -34,6 +34,7 @@ class Identities:
         self.described: dict[str, Any] = {}
         self.wrong: dict[str, Any] = {}
         self.sign: Callable[[dict[str, Any]], str] = signed
+        self.digest = "sha256"
         self.denies = False
         self.key: Any = KEY
         self.codes: dict[str, dict[str, str]] = {}
@@ -100,6 +101,11 @@ class Identities:
     def _user_of_github(self, headers: Mapping[str, str]) -> Answer:
         return (200, self.github) if self._is_token(headers) else (401, {"message": "Bad credentials"})
 
+    def half_hash(self, token: str) -> str:
+        """Return `at_hash` (OpenID Connect Core 1.0, section 3.1.3.6)."""
+        digest = hashlib.new(self.digest, token.encode()).digest()
+        return base64.urlsafe_b64encode(digest[: len(digest) // 2]).rstrip(b"=").decode()
+
     def _is_token(self, headers: Mapping[str, str]) -> bool:
         return headers["Authorization"] in {f"Bearer {one['access_token']}" for one in self.codes.values()}
 
@@ -113,7 +119,8 @@ class Identities:
         if "openid" in granted.get("scope", ""):
             now = int(time.time())
             times = {"iat": now, "exp": now + 300, "nonce": granted["nonce"]}
-            claims = {"iss": self.url, "aud": CLIENT, **times, **self.person, **self.wrong}
+            named = {"iss": self.url, "aud": CLIENT, "at_hash": self.half_hash(granted["access_token"])}
+            claims = {**named, **times, **self.person, **self.wrong}
             token["id_token"] = self.sign({name: value for name, value in claims.items() if value is not None})
         return 200, token
 

@@ -13,12 +13,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import urllib3
+from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.models import Session
 from django.test import Client
-from joserfc.jwk import OKPKey
+from joserfc.jwk import ECKey, OKPKey, RSAKey
 from pytest_django import Settings
 
-from perfweb.accounts import providers
+from perfweb.accounts import providers, sessions
 from perfweb.accounts.limits import OAUTH_STEPS
 from perfweb.accounts.models import Entry, Identity, Role, User
 from perfweb.inputlimits import PROVIDER_BYTES
@@ -400,8 +401,10 @@ def test_response_that_names_another_issuer_opens_nothing(client: Client, there:
         there.denies = True
         assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': wrong})}").status_code == 403
         there.denies = False
-    twice = urlencode([("iss", there.url), ("iss", "https://evil.example")])
-    assert client.get(allowed(begun(client)) + f"&{twice}").status_code == 403
+    for other, words in (("https://evil.example", "'https://evil.example'"), (there.url, "more than once")):
+        twice = urlencode([("iss", there.url), ("iss", other)])
+        assert client.get(allowed(begun(client)) + f"&{twice}").status_code == 403
+        assert words in Entry.objects.latest("pk").detail
     assert "token" not in str(Entry.objects.values_list("detail"))
     assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': there.url})}").status_code == 302
 
@@ -412,14 +415,24 @@ def test_provider_that_names_its_issuer_always_does(client: Client, there: Ident
     assert client.get(allowed(begun(client)) + f"&{urlencode({'iss': there.url})}").status_code == 302
 
 
-@pytest.mark.parametrize("algorithm", ["EdDSA", "Ed25519"])
-def test_provider_may_sign_with_ed25519(client: Client, there: Identities, algorithm: str) -> None:
-    key = OKPKey.generate_key("Ed25519", {"kid": "one"}, auto_kid=False)
+SIGNERS: dict[str, tuple[Any, str | int, str]] = {
+    "EdDSA": (OKPKey, "Ed25519", "sha512"), "RS256": (RSAKey, 2048, "sha256"), "PS512": (RSAKey, 2048, "sha512"),
+    "ES256": (ECKey, "P-256", "sha256"), "ES384": (ECKey, "P-384", "sha384"), "ES512": (ECKey, "P-521", "sha512"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", SIGNERS)
+def test_provider_may_sign_otherwise(client: Client, there: Identities, algorithm: str) -> None:
+    kind, parameter, there.digest = SIGNERS[algorithm]
+    key = kind.generate_key(parameter, {"kid": "one"}, auto_kid=False)
     there.key = key
-    there.described["id_token_signing_alg_values_supported"] = ["RS256", algorithm]
+    there.described["id_token_signing_alg_values_supported"] = ["Ed25519", algorithm]
     there.sign = lambda claims: signed(claims, key, algorithm)
     assert through(client).status_code == 302
-    there.sign = lambda claims: signed(claims, OKPKey.generate_key("Ed25519"), algorithm)
+    there.wrong = {"at_hash": there.half_hash("another token")}
+    assert through(Client()).status_code == 502
+    there.wrong = {}
+    there.sign = lambda claims: signed(claims, kind.generate_key(parameter), algorithm)
     assert through(Client()).status_code == 502
 
 
@@ -447,6 +460,22 @@ def test_sessions_of_an_account_end_when_it_is_unlinked(client: Client, there: I
     own = Identity.objects.get()
     assert by_github.post(f"/account/unlink/{own.pk}/").status_code == (302 if user.has_usable_password() else 409)
     assert by_github.get("/account/").status_code == (302 if user.has_usable_password() else 200)
+
+
+def test_sign_in_during_an_unlink_opens_no_session(client: Client, there: Identities) -> None:
+    through(client)
+
+    def unlink(**_: object) -> None:
+        sessions.unlink(Identity.objects.get())
+
+    user_logged_in.connect(unlink)
+    try:
+        late = Client()
+        answer = through(late)
+    finally:
+        user_logged_in.disconnect(unlink)
+    assert (answer.status_code, "unlinked meanwhile" in answer.content.decode()) == (403, True)
+    assert [one.get("/account/").status_code for one in (client, late)] == [302, 302]
 
 
 def test_signing_out_ends_a_session_for_ever(client: Client, there: Identities) -> None:
