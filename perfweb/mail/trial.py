@@ -4,7 +4,6 @@
 The mails take the way of received ones, in a transaction that is rolled back.
 """
 
-import mailbox
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from perfweb.accounts.limits import not_counted
+from perfweb.builds.mails import without_crlf
+from perfweb.builds.patches import ENVELOPE
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
 from perfweb.mail.models import Series, SeriesState
@@ -25,13 +26,16 @@ from perfweb.outbox.models import Letter
 
 
 def mails_of(file: Path) -> list[bytes]:
-    """Return the mails of an mbox, or the only mail of a file without lines `From `. Raises OSError."""
-    content = file.read_bytes()
-    box = mailbox.mbox(file, create=False)
-    try:
-        return [box.get_bytes(key, from_=True) for key in box.iterkeys()] or [content]
-    finally:
-        box.close()
+    """Return the mails of an mbox, or the only mail of another file. Raises OSError.
+
+    An mbox begins with a line `From `, a sender and a time, and so does each of its mails. Other lines `From ` belong
+    to a text, because git-format-patch(1) does not quote them.
+    """
+    content = without_crlf(file.read_bytes()).lstrip(b"\n")
+    starts = [found.start() for found in ENVELOPE.finditer(content)]
+    if not starts or starts[0] != 0:
+        return [content]
+    return [content[start:end] for start, end in zip(starts, [*starts[1:], len(content)], strict=True)]
 
 
 def tried(mails: Sequence[bytes]) -> list[str]:

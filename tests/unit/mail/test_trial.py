@@ -13,6 +13,7 @@ from perfweb.accounts.models import User
 from perfweb.builds.services import source_store
 from perfweb.mail.intake import FROM_ADDRESS
 from perfweb.mail.models import Series
+from perfweb.mail.trial import mails_of
 from perfweb.outbox.models import Letter
 from tests.checkouts import Checkout
 from tests.unit.mail.conftest import SENDER, SIGNED, posted, receive_all, two_commits, work
@@ -77,6 +78,18 @@ def test_mails_without_answer_have_the_reason(tmp_path: Path, separator: bytes) 
     assert "mail 1 of 1: ignored: it has no sender" in printed
     assert printed.endswith("no answer\n")
     assert "ignored: " in trial(tmp_path, b"nonsense")
+
+
+@pytest.mark.parametrize("line", [b"From now on the lock is taken once.\n", b"From ada@example.org\n", b">From x\n"])
+@pytest.mark.parametrize(("separator", "number"), [(b"", 1), (SEPARATOR, 2)])
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+def test_a_line_of_a_text_begins_no_mail(
+    tmp_path: Path, line: bytes, separator: bytes, number: int, ends: bytes
+) -> None:
+    """git-format-patch(1) does not quote it."""
+    file, mail = tmp_path / "box", b"From: ada@example.org\nSubject: [PATCH] net: lock once\n\n" + line + b"More.\n\n"
+    file.write_bytes((separator + mail).replace(b"\n", ends) * number)
+    assert mails_of(file) == [separator + mail] * number
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
