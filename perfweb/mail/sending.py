@@ -15,15 +15,10 @@ from perfweb.mail.automatic import OWN_HEADER, OWN_ID
 from perfweb.mail.messages import Message
 from perfweb.mail.models import Posting, Series
 from perfweb.outbox.models import Letter
-from perfweb.outbox.services import LaterError, NeverError, post
+from perfweb.outbox.services import LaterError, NeverError, pause, post
 
 CHANNEL = "mail:smtp"
-AWAY = (
-    smtplib.SMTPServerDisconnected,
-    smtplib.SMTPConnectError,
-    smtplib.SMTPHeloError,
-    smtplib.SMTPAuthenticationError,
-)
+AWAY = (smtplib.SMTPServerDisconnected, smtplib.SMTPConnectError, smtplib.SMTPHeloError)
 
 
 def answered(series: Series, occasion: str) -> bool:
@@ -88,6 +83,8 @@ def send(letter: Letter) -> str:
     )
     try:
         mail.send()
+    except smtplib.SMTPAuthenticationError as error:  # servers block clients that repeat a wrong password soon
+        raise LaterError(str(error), pause(letter.attempts), everything=True) from None
     except smtplib.SMTPException as error:
         if _is_refused(error):
             raise NeverError(str(error)) from None

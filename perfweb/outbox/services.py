@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = timedelta(seconds=60)
 """Longer than a sender takes, so that a letter is not tried twice at the same time."""
 AWAY = timedelta(seconds=40)
-"""Pause of a channel whose recipient is away. One letter tries it each time, and all go on within a minute after it
-returns.
+"""Pause of a channel whose recipient does not answer. One letter tries it each time, and all go on within a minute
+after it returns.
 """
 LONGEST_PAUSE = timedelta(hours=1)
 PATIENCE = timedelta(days=14)
@@ -78,14 +78,16 @@ def deliver(now: datetime | None = None) -> int:
     return sum(delivered)
 
 
+@transaction.atomic
 def retry(channel: str, now: datetime | None = None) -> int:
     """Make the waiting letters of a channel due now, with short pauses again; returns their number.
 
     A letter that is being sent is left out. At least one attempt stays counted, because its response may be lost.
     """
-    failed = Q(attempts=0) | ~Q(problem="")
-    waiting = Letter.objects.filter(failed, channel=channel, due__isnull=False)
-    return waiting.update(due=now or timezone.now(), attempts=Least("attempts", 1))
+    now = now or timezone.now()
+    waiting = Letter.objects.select_for_update().filter(channel=channel, due__isnull=False)
+    keys = [letter.pk for letter in waiting if not _is_being_sent(letter, now)]
+    return Letter.objects.filter(pk__in=keys).update(due=now, attempts=Least("attempts", 1))
 
 
 def pause(attempts: int) -> timedelta:
@@ -105,6 +107,13 @@ def forget(now: datetime | None = None) -> int:
 def _due(now: datetime) -> Q:
     """Return the due letters; also untried ones with a future timestamp, because the clock may have been put back."""
     return Q(due__lte=now) | Q(due__isnull=False, attempts=0, since__gt=now)
+
+
+def _is_being_sent(letter: Letter, now: datetime) -> bool:
+    """Return whether an attempt has no outcome yet. After the time that a sender takes, its process has died."""
+    if letter.due is None or letter.attempts == 0 or letter.problem:
+        return False
+    return now < letter.due - pause(letter.attempts) + FIRST_PAUSE
 
 
 @transaction.atomic

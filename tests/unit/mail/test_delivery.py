@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, Envelope, Session
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
@@ -53,8 +53,8 @@ class Server:
 
 
 @contextmanager
-def serving(server: Server, settings: Settings) -> Iterator[None]:
-    controller = Controller(server, "127.0.0.1", settings.EMAIL_PORT)
+def serving(server: Server, settings: Settings, **options: Any) -> Iterator[None]:
+    controller = Controller(server, "127.0.0.1", settings.EMAIL_PORT, **options)
     controller.start()
     try:
         yield
@@ -87,6 +87,26 @@ def test_answer_is_sent_when_the_server_is_there_again(smtp: Settings, mails: li
     assert (reply["Auto-Submitted"], reply["X-Perfweb"]) == ("auto-replied", "received")
     assert reply.get_content_type() == "text/plain"
     assert reply["Message-ID"] == Letter.objects.get().reference
+
+
+@pytest.mark.django_db
+def test_wrong_password_is_tried_less_and_less(smtp: Settings, mails: list[bytes]) -> None:
+    """A mail server may block a client that repeats it."""
+    receive_all(mails)
+    attend()
+    smtp.EMAIL_HOST_USER, smtp.EMAIL_HOST_PASSWORD = "perf", "wrong"
+
+    def login(*_: object) -> AuthResult:
+        return AuthResult(success=smtp.EMAIL_HOST_PASSWORD == "right", handled=False)
+
+    server, clock = Server(), timezone.now() + timedelta(minutes=1)
+    with serving(server, smtp, authenticator=login, auth_require_tls=False, auth_required=True):
+        for _ in range(24 * 60):
+            assert deliver(clock) == 0
+            clock += timedelta(minutes=1)
+        assert Letter.objects.get().attempts <= 24 + 6
+        smtp.EMAIL_HOST_PASSWORD = "right"
+        assert deliver(clock + LONGEST_PAUSE) == 1
 
 
 @pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from perfweb.outbox.models import Letter
-from perfweb.outbox.services import PATIENCE, LaterError, NeverError, deliver, forget, post, retry
+from perfweb.outbox.services import FIRST_PAUSE, PATIENCE, LaterError, NeverError, deliver, forget, post, retry
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -96,6 +96,31 @@ def test_a_retry_leaves_out_a_letter_that_is_being_sent(settings: Settings) -> N
     post("test:a", "k", {}, NOW)
     deliver(NOW)
     assert heard == [{"retried": 0}]
+
+
+class Death(BaseException):
+    """The process ends while it sends."""
+
+
+def die(_: Letter) -> str:
+    raise Death
+
+
+def test_a_retry_includes_a_letter_whose_sender_died(settings: Settings) -> None:
+    trouble.append(LaterError("refused"))
+    post("test:a", "k", {}, NOW)
+    clock = NOW
+    for _ in range(6):
+        deliver(clock)
+        clock += HOUR
+    trouble.clear()
+    settings.OUTBOX_SENDERS = {"test": f"{__name__}.die"}
+    with pytest.raises(Death):
+        deliver(clock)
+    settings.OUTBOX_SENDERS = {"test": f"{__name__}.listen"}
+    assert retry("test:a", clock + FIRST_PAUSE - SECOND) == 0, "a sender may take so long"
+    assert retry("test:a", clock + FIRST_PAUSE) == 1
+    assert deliver(clock + FIRST_PAUSE) == 1
 
 
 def retry_while_listening(letter: Letter) -> str:
