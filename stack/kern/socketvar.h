@@ -304,7 +304,8 @@ int	 soshutdown(struct socket *, int how);
  * the descriptor's reference.
  */
 int	 soclose(struct socket *so);
-void	 so_keepinit(struct socket *);	/* of a new socket */
+/* Of a new socket. */
+void	 so_keepinit(struct socket *so) REQUIRES(so->so_lock);
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
 /*
  * Filters of datagram sockets (uipc_filter.c); socket locked, except for

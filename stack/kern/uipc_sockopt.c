@@ -49,9 +49,8 @@ static const struct {
 };
 
 void
-so_keepinit(struct socket *so)
+so_keepinit(struct socket *so) REQUIRES(so->so_lock)
 {
-	mtx_private(&so->so_lock);
 	for (size_t i = 0; i < SO_KEPT; i++)
 		so->so_kept[i] = so_keeps[i].initial;
 }
