@@ -37,12 +37,13 @@ GRAMMARS = (
     "perfweb/runs/linuxknobs.py CPUS",
     "perfweb/runs/linuxknobs.py QDISC",
     "perfweb/runs/linuxknobs.py SYSCTL",
+    "perfweb/samples/bundles.py _DIRECTORIES",
     "playbooks/library/host_state.py",
     "playbooks/module_utils/command_line.py _FORBIDDEN",
     "playbooks/module_utils/grammar.py",
     "playbooks/module_utils/linux.py",
 )
-"""Where the grammars of parameters are composed of parts."""
+"""Where patterns are composed of parts: the grammars of parameters, and the paths that samples leave out."""
 
 COMPUTED = {
     "perfweb/reports/contention.py": "the patterns are those of perfweb/reports/published.yaml, checked below",
