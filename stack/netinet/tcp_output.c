@@ -196,6 +196,23 @@ must_be_single(const struct tcpcb *tp, tcp_seq seq)
 	    (TF_ECN | TF_ECNCWR) || tcp_is_urgent(tp, seq));
 }
 
+/*
+ * The sequence number of a segment without data.  The peer ignores the ACK of a
+ * segment outside its window (RFC 9293 section 3.10.7.4), and it may have
+ * closed the window behind data in flight: Linux does when its receive buffer
+ * is full.  A window that is short by less than its unit was rounded.
+ */
+tcp_seq
+tcp_emptyseq(const struct tcpcb *tp)
+{
+	const uint32_t sent = tp->snd_max - tp->snd_una;
+
+	if (__predict_true(sent <= tp->snd_wnd) ||
+	    sent - tp->snd_wnd < 1U << tp->snd_scale)
+		return (tp->snd_max);
+	return (tp->snd_una + tp->snd_wnd);
+}
+
 static bool
 plan(struct tcpcb *tp, struct tcp_tx *tx)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -214,8 +231,10 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 		tx->tx_len = tp->t_maxseg;
 	tx->tx_fin = tcp_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
-	return (tx->tx_len > 0 || tx->tx_fin ||
-	    (tp->t_flags & TF_ACKNOW) != 0);
+	if (tx->tx_len > 0 || tx->tx_fin)
+		return (true);
+	tx->tx_seq = tcp_emptyseq(tp);
+	return ((tp->t_flags & TF_ACKNOW) != 0);
 }
 
 static unsigned

@@ -249,7 +249,7 @@ send_reset(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	    .tsval = tp->ts_recent } };
 
 	TCPSTAT_INC(sndrst);
-	tcp_respond(&sg, &tp->t_inp.inp_opts, tp->snd_max, tp->rcv_nxt,
+	tcp_respond(&sg, &tp->t_inp.inp_opts, tcp_emptyseq(tp), tp->rcv_nxt,
 	    TH_RST | TH_ACK, tcp_now_ts(tp));
 }
 

@@ -561,6 +561,7 @@ __cold void  tcp_respond(const struct tcpseg *, const struct ip_sendopts *,
 	    tcp_seq seq, tcp_seq ack, uint8_t flags, uint32_t tsval);
 __cold void  tcp_reset(const struct tcpseg *, const struct ip_sendopts *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
+tcp_seq	 tcp_emptyseq(const struct tcpcb *);
 /* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
 static inline uint32_t
 tcp_clock_ts(uint32_t offset, nsec_t when)

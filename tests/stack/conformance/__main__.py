@@ -81,8 +81,10 @@ def main(words: Sequence[str]) -> int:
     failed = sum(result.error is not None for result in results)
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
+    if not results:
+        parser.error("no script was selected; `./dev conformance --print` prints all of them")
     print(f"{len(results) - failed} passed, {failed} failed")
-    return 1 if failed or not results else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
