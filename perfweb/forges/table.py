@@ -246,7 +246,7 @@ def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
         person=_number(payload, "user", "id"),
         bot=bool(about.get("system")),
         own=_number(payload, "merge_request", "author_id") == _number(payload, "user", "id"),
-        closed=payload["merge_request"].get("state") in {"closed", "merged"},
+        closed=payload["merge_request"].get("state") in ("closed", "merged"),
         comment=_number(payload, "object_attributes", "id"),
         title=_text(payload, "merge_request", "title"),
         body=_text(payload, "object_attributes", "note"),

@@ -2,6 +2,7 @@
 """A project on each kind of forge, whose pull request 1 changes a line of the stack."""
 
 import base64
+import copy
 import hashlib
 import hmac
 import json
@@ -63,6 +64,38 @@ def headers(kind: str, body: bytes, secret: str, delivery: str = "", event: str 
     else:
         fields = {"X-Gitea-Event": name, "X-Gitea-Delivery": delivery, "X-Gitea-Signature": signature}
     return fields
+
+
+ADA = {"id": 21, "login": "ada"}
+PULL = {"number": 1, "title": "Faster", "state": "open", "user": ADA, "updated_at": "2026-11-28T10:00:00Z"}
+HELP = "Please look.\n\n/perf help\n"
+_GITHUB_TEXTS: list[tuple[str, dict[str, Any]]] = [
+    ("pull_request", {"action": "opened", "pull_request": PULL | {"id": 5, "body": HELP}}),
+    ("pull_request_review", {"action": "submitted", "review": {"id": 6, "body": HELP, "user": ADA}}),
+    ("pull_request_review_comment", {"action": "created", "comment": {"id": 7, "body": HELP, "user": ADA}}),
+]
+_GITEA_TEXTS: list[tuple[str, dict[str, Any]]] = [
+    _GITHUB_TEXTS[0],
+    ("pull_request_comment", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+    ("pull_request_approved", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+    ("pull_request_rejected", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
+]
+TEXTS = [("github", *one) for one in _GITHUB_TEXTS] + [("gitea", *one) for one in _GITEA_TEXTS]
+"""Requests that are no comment of the conversation: the forge, the event, and what its payload has beside PULL."""
+EVENT_HEADER = {"github": "X-GitHub-Event", "gitea": "X-Gitea-Event"}
+
+
+def text_of_pull(given: dict[str, Any], path: str) -> dict[str, Any]:
+    """The payload of one of TEXTS."""
+    return copy.deepcopy({"pull_request": PULL, "repository": {"full_name": path}, **given})
+
+
+def opened_on_gitlab() -> dict[str, Any]:
+    """The payload of a new merge request with a request in its description."""
+    payload = example("gitlab-merge_request")
+    payload["object_attributes"].update(action="open", description=HELP)
+    payload["object_attributes"].pop("oldrev", None)
+    return payload
 
 
 def signed_for_gitlab(body: bytes, secret: str, at: float | None = None) -> dict[str, str]:

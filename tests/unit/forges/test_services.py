@@ -16,7 +16,18 @@ from perfweb.forges.services import MOST_ATTEMPTS, act_on_all
 from perfweb.outbox.services import deliver
 from perfweb.runs.models import Run
 from perfweb.submissions.models import Submission, SubmissionState
-from tests.unit.forges.conftest import AUTHOR, Bot, Making, commented, example, headers
+from tests.unit.forges.conftest import (
+    AUTHOR,
+    EVENT_HEADER,
+    TEXTS,
+    Bot,
+    Making,
+    commented,
+    example,
+    headers,
+    opened_on_gitlab,
+    text_of_pull,
+)
 
 WAITING, APPROVED = SubmissionState.WAITING, SubmissionState.APPROVED
 
@@ -214,35 +225,16 @@ def test_closed_pull_request_is_not_measured(bot: Bot) -> None:
     assert CommentRequest.objects.get(comment=78).submissions.count() == 1
 
 
-ADA = {"id": 21, "login": "ada"}
-PULL = {"number": 1, "title": "Faster", "state": "open", "user": ADA, "updated_at": "2026-11-28T10:00:00Z"}
-HELP = "Please look.\n\n/perf help\n"
-GITHUB_TEXTS = [
-    ("pull_request", {"action": "opened", "pull_request": PULL | {"id": 5, "body": HELP}}),
-    ("pull_request_review", {"action": "submitted", "review": {"id": 6, "body": HELP, "user": ADA}}),
-    ("pull_request_review_comment", {"action": "created", "comment": {"id": 7, "body": HELP, "user": ADA}}),
-]
-GITEA_TEXTS = [
-    GITHUB_TEXTS[0],
-    ("pull_request_comment", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
-    ("pull_request_approved", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
-    ("pull_request_rejected", {"action": "reviewed", "review": {"content": HELP}, "sender": ADA}),
-]
-
-
-@pytest.mark.parametrize(
-    ("kind", "event", "given"),
-    [("github", *one) for one in GITHUB_TEXTS] + [("gitea", *one) for one in GITEA_TEXTS],
-)
+@pytest.mark.parametrize(("kind", "event", "given"), TEXTS)
 def test_request_in_a_review_or_a_description_is_answered(
     bot_on: Making, kind: str, event: str, given: dict[str, Any]
 ) -> None:
     bot = bot_on(kind)
-    payload = {"pull_request": PULL, "repository": {"full_name": bot.project.path}, **given}
+    payload = text_of_pull(given, bot.project.path)
     for expected in (202, 200):  # a repeated delivery counts once
         body = json.dumps(payload).encode()
         signed = headers(kind, body, secrets.webhook_secret(bot.project))
-        signed["X-GitHub-Event" if kind == "github" else "X-Gitea-Event"] = event
+        signed[EVENT_HEADER[kind]] = event
         assert bot.post(body, signed).status_code == expected
     act_on_all()
     request = CommentRequest.objects.get()
@@ -251,10 +243,8 @@ def test_request_in_a_review_or_a_description_is_answered(
 
 def test_request_in_the_description_of_a_merge_request_is_answered(bot_on: Making) -> None:
     bot = bot_on("gitlab")
-    payload = example("gitlab-merge_request")
+    payload = opened_on_gitlab()
     payload["project"]["path_with_namespace"] = bot.project.path
-    payload["object_attributes"].update(action="open", description=HELP)
-    payload["object_attributes"].pop("oldrev", None)
     assert bot.deliver(payload) == 202
     act_on_all()
     assert "/perf tcp quick" in CommentRequest.objects.get().answer

@@ -2,6 +2,7 @@
 """Webhooks of forges are parsed, accepted only with their signature, and handled once."""
 
 import contextlib
+import copy
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -18,13 +19,26 @@ from perfweb.forges import secrets, webhooks
 from perfweb.forges.models import Delivery
 from perfweb.forges.services import act_on_all, forget
 from perfweb.forges.table import FORGES, Event, ShapeError
-from tests.unit.forges.conftest import AUTHOR, PATH, Bot, commented, example, headers, signed_for_gitlab
+from tests.unit.forges.conftest import (
+    AUTHOR,
+    EVENT_HEADER,
+    PATH,
+    TEXTS,
+    Bot,
+    commented,
+    example,
+    headers,
+    opened_on_gitlab,
+    signed_for_gitlab,
+    text_of_pull,
+)
 
 EVENTS = {
     "github": {"X-GitHub-Event": "issue_comment", "X-Gitea-Event": "issue_comment"},
     "gitea": {"X-GitHub-Event": "issue_comment", "X-Gitea-Event": "issue_comment"},
     "gitlab": {},
 }
+PUSH_HEADERS = {"X-GitHub-Event": "pull_request", "X-Gitea-Event": "pull_request_sync"}
 PUSHED = {"github": "github-pull_request.synchronize", "gitlab": "gitlab-merge_request", "gitea": "gitea-pull_request"}
 
 
@@ -50,8 +64,7 @@ def test_a_comment_is_understood(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", FORGES)
 def test_a_push_is_understood(kind: str) -> None:
-    named = {"X-GitHub-Event": "pull_request", "X-Gitea-Event": "pull_request_sync"}
-    event = FORGES[kind].read(named, example(PUSHED[kind]))
+    event = FORGES[kind].read(PUSH_HEADERS, example(PUSHED[kind]))
     assert event is not None
     assert (event.kind, event.path, len(event.head)) == ("push", PATH[kind], 40)
 
@@ -76,10 +89,21 @@ def test_what_we_do_not_listen_to() -> None:
 values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), st.lists, max_leaves=3)
 
 
-@given(st.sampled_from(sorted(FORGES)), st.data())
-def test_any_shape_is_an_event_or_none_or_a_sentence(kind: str, data: st.DataObject) -> None:
-    payload: Any = commented(kind, "/perf help")
-    place = payload
+SHAPES = (
+    [(kind, EVENTS[kind], commented(kind, "/perf help")) for kind in sorted(FORGES)]
+    + [(kind, PUSH_HEADERS, example(PUSHED[kind])) for kind in sorted(FORGES)]
+    + [(kind, {EVENT_HEADER[kind]: event}, text_of_pull(given, "a/b")) for kind, event, given in TEXTS]
+    + [("gitlab", {}, opened_on_gitlab())]
+)
+"""A forge, headers and payload for each event that we listen to."""
+
+
+@given(st.sampled_from(SHAPES), st.data())
+def test_any_shape_is_an_event_or_none_or_a_sentence(
+    shape: tuple[str, dict[str, str], dict[str, Any]], data: st.DataObject
+) -> None:
+    kind, fields, payload = shape[0], shape[1], copy.deepcopy(shape[2])
+    place: Any = payload
     while True:  # replace or remove something, somewhere
         name = data.draw(st.sampled_from(sorted(place)))
         if not isinstance(place[name], dict) or not place[name] or data.draw(st.booleans()):
@@ -90,8 +114,8 @@ def test_any_shape_is_an_event_or_none_or_a_sentence(kind: str, data: st.DataObj
     else:
         place[name] = data.draw(values)
     with contextlib.suppress(ShapeError):
-        event = FORGES[kind].read(EVENTS[kind], payload)
-        assert event is None or event.kind == "comment"
+        event = FORGES[kind].read(fields, payload)
+        assert event is None or event.kind in ("comment", "push")
 
 
 @given(st.sampled_from(sorted(FORGES)), st.binary(max_size=20), st.text(max_size=80))

@@ -352,6 +352,8 @@ def test_a_testbed_of_samples_is_none_for_runs(client: Client, run: Run, tmp_pat
     load(bundle(tmp_path))
     text = text_of(page(client, "/testbeds/sample-made/"))
     assert "holds samples" in text
+    assert "device under test" in text
+    assert "device under test," not in text, "hosts of samples have no address"
     assert "imported results only" not in text
     with pytest.raises(runs.RunError, match=r"no testbed 'nowhere'; registered: demo$"):
         runs.submit(PLAN, "nowhere")
