@@ -308,21 +308,6 @@ int	 soclose(struct socket *so);
 void	 so_keepinit(struct socket *so) REQUIRES(so->so_lock);
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
 /*
- * Filters of datagram sockets (uipc_filter.c); socket locked, except for
- * sofilter_free().  sofilter_run(): the bytes to keep, at least min; 0: drop
- * the packet.
- */
-struct bpf_packet;
-int	 sofilter_attach(struct socket *so, const void *, socklen_t)
-	    REQUIRES(so->so_lock);
-int	 sofilter_detach(struct socket *so) REQUIRES(so->so_lock);
-int	 sofilter_lock(struct socket *so, int on) REQUIRES(so->so_lock);
-int	 sofilter_get(const struct socket *so, void *, socklen_t *)
-	    REQUIRES(so->so_lock);
-void	 sofilter_free(struct socket *so) REQUIRES(so->so_lock);
-uint32_t sofilter_run(const struct socket *so, const struct bpf_packet *,
-	    uint32_t min) REQUIRES(so->so_lock);
-/*
  * SIOCGSTAMP of socket(7): the wall clock when the datagram arrived that was
  * read last.  Errors: ENOENT (none was read), ENOTTY (UNIX domain).
  */

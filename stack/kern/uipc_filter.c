@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kern/bpf_filter.h"
-#include "kern/socketvar.h"
+#include "kern/uipc_filter.h"
 
 struct sofilter {
 	unsigned	 sf_len;	/* [I] instructions */

@@ -10,7 +10,7 @@
 #include <sys/time.h>
 
 #include "kern/bpf_filter.h"
-#include "kern/socketvar.h"
+#include "kern/uipc_filter.h"
 
 /* Min and max buffer size that a program may set. */
 #define	SOCKBUF_MIN	2048

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "kern/bpf_filter.h"
+#include "kern/uipc_filter.h"
 #include "kern/unp_record.h"
 
 #define	FILTERED	(-1)	/* the receiver's filter dropped the record */

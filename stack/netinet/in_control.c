@@ -12,6 +12,7 @@
 #include <linux/errqueue.h>	/* needs the time structures */
 
 #include "kern/bpf_filter.h"
+#include "kern/uipc_filter.h"
 #include "netinet/in_pcb.h"
 
 void

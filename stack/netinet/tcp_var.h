@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP (RFC 9293): the control block, a segment during input, and the functions
- * shared by the files of TCP.
+ * TCP (RFC 9293): the control block, and the functions shared by the files of
+ * TCP.  tcp_seg.h has a segment during input.
  *
  *	tcp_input.c	checks, lookup, the steps of RFC 9293 section
  *			3.10.7.4, dispatch by state
@@ -40,6 +40,7 @@
 #include "netinet/tcp_cc.h"
 #include "netinet/tcp_opt.h"
 #include "netinet/tcp_recover.h"
+#include "netinet/tcp_seg.h"
 #include "netinet/tcp_seq.h"
 #include "netinet/tcp_stat.h"
 #include "netinet/tcp_sysctl.h"
@@ -86,10 +87,6 @@ enum tcp_timer {
 #define	TF_ECNCWR	0x2000	/* new data will carry CWR */
 /* an ACK is due at the end of the receive burst */
 #define	TF_ACKDEFERRED 0x4000
-
-/* Flags of the header that the C library does not name (RFC 3168). */
-#define	TH_ECE		0x40
-#define	TH_CWR		0x80
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -306,29 +303,6 @@ tcp_sends_fin(enum tcp_state state)
 	return (state == TCPS_FIN_WAIT_1 || state == TCPS_CLOSING ||
 	    state == TCPS_LAST_ACK);
 }
-
-/* A received segment in host byte order.  Input steps modify it. */
-struct tcpseg {
-	struct in_conninfo sg_conn;
-	tcp_seq		 sg_seq, sg_ack;
-	uint32_t	 sg_len;	/* bytes of data */
-	uint32_t	 sg_win;	/* from the wire, scaled later */
-	tcp_seq		 sg_urgent; /* sequence of the urgent byte, if TH_URG */
-	uint8_t		 sg_flags;	/* TH_* */
-	uint8_t		 sg_ecn;	/* ECN field of the IP header */
-	unsigned	 sg_segs;	/* wire segments merged into this one */
-	struct tcpopts	 sg_opt;
-	struct mbuf	*sg_m;		/* the data; NULL once taken */
-};
-
-/* What input does with a segment after a step. */
-enum tcp_step {
-	STEP_NEXT,	/* go on to the next step */
-	STEP_DROP,	/* drop it */
-	STEP_ACK,		/* answer with an ACK and drop it */
-	STEP_RESET,	/* answer with a reset and drop it */
-	STEP_GONE		/* the control block was freed */
-};
 
 /* Length of IP and TCP header without options. */
 static inline uint32_t
