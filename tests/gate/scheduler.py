@@ -6,17 +6,20 @@ separate limit. The job with the longest chain of dependent jobs starts first (l
 soon as its dependencies have ended and its slots are free; equal ones start in the given order. A failed job stops no
 other: a run reports all failures. A job that hangs is ended, so that its output shows where it was.
 
-Every command leads its own process group, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
-groups, waits for their clean-up, kills those that do not end, and runs the clean-up commands of each job.
+Each job has a keeper (keeper.py), which leads its own process group, so Ctrl-C in a terminal reaches the scheduler
+alone. It signals the keepers and waits until they have ended everything that belongs to their jobs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 Argv = tuple[str, ...]
-TIMED_OUT = 124
-NOT_FOUND = 127
+KEEPER = (sys.executable, "-S", "-m", "tests.gate.keeper")
 INTERRUPTED = 130
 LAST_LINES = 30
 """Lines of its log that are printed as soon as a job has failed."""
@@ -75,23 +77,9 @@ class Outcome:
 Progress = Callable[[str], None]
 
 
-def _signal_group(leader: int, number: int) -> None:
-    """Signals a command and its children, if any of them is left."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(leader, number)
-
-
-async def _end_group(leader: int, ended: asyncio.Task[tuple[int, float]], grace: float) -> None:
-    """Interrupts a process group like Ctrl-C and waits for its leader; the rest is killed after `grace` seconds."""
-    _signal_group(leader, signal.SIGINT)
-    await asyncio.wait([ended], timeout=grace)
-    _signal_group(leader, signal.SIGKILL)
-    await ended
-
-
-def _wait_for(leader: int) -> tuple[int, float]:
-    """Waits for a child: its exit status as a shell reports it, and the CPU seconds of it and its own children."""
-    _, status, used = os.wait4(leader, 0)
+def _wait_for(keeper: int) -> tuple[int, float]:
+    """Waits for a child: its exit status as a shell reports it, and the CPU seconds of it and its descendants."""
+    _, status, used = os.wait4(keeper, 0)
     code = os.waitstatus_to_exitcode(status)
     return (code if code >= 0 else 128 - code), used.ru_utime + used.ru_stime
 
@@ -181,55 +169,34 @@ class Scheduler:
             self.progress(f"{outcome.job.name}: end of its output\n{_last_lines(outcome.log)}")
 
     async def _perform(self, job: Job) -> Outcome:
-        begin, status, used = time.monotonic(), 0, 0.0
+        begin = time.monotonic()
         log = self.logs / f"{job.name}.log"
-        log.write_bytes(b"")
+        keeper = self._start(job, log)
+        ended = asyncio.create_task(asyncio.to_thread(_wait_for, keeper.pid))
         try:
-            async with asyncio.timeout(self.limit):
-                for step in job.steps:
-                    status, seconds = await self._execute(step, job.environment, log)
-                    used += seconds
-                    if status != 0:
-                        break
-        except TimeoutError:
-            status = TIMED_OUT
-            with log.open("a") as output:
-                output.write(f"\nnot ended after {self.limit:g} s: interrupted\n")
-        finally:
+            status, used = await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(keeper.pid, signal.SIGINT)
             # A second interrupt must not stop the clean-up after the first.
-            cleanup = asyncio.create_task(self._clean_up(job, log))
-            while not cleanup.done():
-                try:
-                    await asyncio.shield(cleanup)
-                except asyncio.CancelledError:
-                    continue
+            while not ended.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.shield(ended)
+            raise
         return Outcome(job, status, time.monotonic() - begin, used, log)
 
-    async def _clean_up(self, job: Job, log: Path) -> None:
-        for step in job.cleanup:
-            await self._execute(step, job.environment, log)
-
-    async def _execute(self, argv: Argv, environment: Mapping[str, str], log: Path) -> tuple[int, float]:
-        """Runs a command to its end; its exit status and CPU seconds."""
-        with log.open("ab") as output:
-            output.write(f"$ {' '.join(argv)}\n".encode())
-            output.flush()
-            try:
-                process = subprocess.Popen(
-                    argv, env={**os.environ, **environment}, process_group=0,
-                    stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                )  # fmt: skip
-            except OSError as error:
-                output.write(f"{argv[0]}: {error.strerror}\n".encode())
-                return NOT_FOUND, 0.0
-        ended = asyncio.create_task(asyncio.to_thread(_wait_for, process.pid))
-        try:
-            process.returncode, seconds = await asyncio.shield(ended)
-        except asyncio.CancelledError:
-            await _end_group(process.pid, ended, self.grace)
-            process.returncode = 0
-            raise
-        return process.returncode, seconds
+    def _start(self, job: Job, log: Path) -> subprocess.Popen[bytes]:
+        """Starts the keeper of a job."""
+        words = {"steps": job.steps, "cleanup": job.cleanup, "grace": self.grace, "limit": self.limit}
+        with log.open("wb") as output, tempfile.TemporaryFile() as order:
+            order.write(json.dumps({**words, "parent": os.getpid()}).encode())
+            order.seek(0)
+            keeper = subprocess.Popen(
+                KEEPER, env={**os.environ, **job.environment}, process_group=0,
+                stdin=order, stdout=output, stderr=output,
+            )  # fmt: skip
+        keeper.returncode = 0  # a thread reaps it
+        return keeper
 
 
 def run_jobs(scheduler: Scheduler, jobs: Sequence[Job]) -> list[Outcome]:
