@@ -184,6 +184,35 @@ rw_trywrite(struct rwlock *l)
 	return (atomic_cmpset_uptr(&l->rw_owner, &owner, self_word()));
 }
 
+/* True if the lock was acquired. */
+static bool
+rw_spin(struct rwlock *l, bool (*try)(struct rwlock *))
+{
+	for (unsigned i = lock_spin_limit(); i > 0; i--) {
+		if (try(l))
+			return (true);
+		mach_cpu_relax();
+	}
+	return (false);
+}
+
+/* Parks until the lock is acquired. */
+static void
+rw_park(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
+{
+	atomic_fetchadd_u32(&l->rw_writers, writers);
+	atomic_fetchadd_u32(&l->rw_parked, 1);
+	for (;;) {
+		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
+
+		if (try(l))
+			break;
+		lock_park(&l->rw_seq, seq);
+	}
+	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
+	atomic_fetchadd_u32(&l->rw_writers, -writers);
+}
+
 /*
  * Spins first, unless this thread holds Giant, for which others may wait.
  * Then a writer counts itself, so that no more readers overtake it.  Returns
@@ -195,23 +224,9 @@ rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers,
 {
 	nsec_t since = lock_wait_begins();
 
-	for (unsigned i = giant_owned() ? 0 : lock_spin_limit(); i > 0; i--) {
-		if (try(l))
-			return (since);
-		mach_cpu_relax();
-	}
-	atomic_fetchadd_u32(&l->rw_writers, writers);
-	atomic_fetchadd_u32(&l->rw_parked, 1);
 	lock_waits(l, l->rw_class, site);
-	for (;;) {
-		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
-
-		if (try(l))
-			break;
-		lock_park(&l->rw_seq, seq);
-	}
-	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
-	atomic_fetchadd_u32(&l->rw_writers, -writers);
+	if (giant_owned() || !rw_spin(l, try))
+		rw_park(l, try, writers);
 	lock_waited();
 	return (since);
 }

@@ -81,6 +81,7 @@ lock_waits(const void *l, enum lock_class class, const struct lock_site *site)
 
 	atomic_store_ptr(&td->td_blocked, lock_classes[class].lc_name);
 	lock_track_wait(td, l, class, site);
+	sim_lock_waits(l, lock_classes[class].lc_name);
 }
 
 static inline void
@@ -88,6 +89,7 @@ lock_waited(void)
 {
 	struct thread *td = curthread;
 
+	sim_waited();
 	lock_track_waited(td);
 	atomic_store_ptr(&td->td_blocked, NULL);
 }

@@ -94,17 +94,12 @@ synch_init(void)
  * schedules a sleeping thread sooner than a yielding one, so spinning pauses
  * for some sleeps.
  */
-bool
-spin_until(bool (*done)(void *), void *arg)
+static bool
+spin_for(nsec_t limit, bool (*done)(void *), void *arg)
 {
-	nsec_t limit = atomic_load_u32(&spin_us) * NSEC_PER_USEC, start, now;
+	nsec_t now = mach_uptime(), start = now;
 	struct thread *td = curthread;
 
-	if (done(arg))
-		return (true);
-	if (limit == 0 || (td->td_nospin > 0 && td->td_nospin-- > 0))
-		return (false);
-	now = start = mach_uptime();
 	do {
 		nsec_t before = now;
 
@@ -116,6 +111,23 @@ spin_until(bool (*done)(void *), void *arg)
 			return (true);
 	} while (now - start < limit);
 	return (false);
+}
+
+bool
+spin_until(bool (*done)(void *), void *arg)
+{
+	nsec_t limit = atomic_load_u32(&spin_us) * NSEC_PER_USEC;
+	struct thread *td = curthread;
+	bool is;
+
+	if (done(arg))
+		return (true);
+	if (limit == 0 || (td->td_nospin > 0 && td->td_nospin-- > 0))
+		return (false);
+	sim_work_waits(arg);
+	is = spin_for(limit, done, arg);
+	sim_waited();
+	return (is);
 }
 
 static void

@@ -27,6 +27,13 @@ enum sim_access { SIM_LOAD, SIM_STORE, SIM_RMW };
 void	 sim_access(const volatile void *, enum sim_access);
 void	 sim_fence(void);
 void	 sim_lock_got(void);	/* any kind of lock; only counted */
+/*
+ * Until sim_waited() the calling thread waits for a lock of a class, or for
+ * work while it keeps its CPU.
+ */
+void	 sim_lock_waits(const volatile void *lock, const char *class);
+void	 sim_work_waits(const volatile void *work);
+void	 sim_waited(void);
 #else
 static inline void
 sim_access(const volatile void *word, enum sim_access how)
@@ -40,6 +47,21 @@ sim_fence(void)
 }
 static inline void
 sim_lock_got(void)
+{
+}
+static inline void
+sim_lock_waits(const volatile void *lock, const char *class)
+{
+	(void)lock;
+	(void)class;
+}
+static inline void
+sim_work_waits(const volatile void *work)
+{
+	(void)work;
+}
+static inline void
+sim_waited(void)
 {
 }
 #endif

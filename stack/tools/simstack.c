@@ -20,6 +20,7 @@
 #include "machine/posix/cpulist.h"
 #include "machine/sim/sim.h"
 #include "tools/argument.h"
+#include "tools/explain.h"
 #include "tools/simload.h"
 
 #define	SETTINGS_MAX	64
@@ -43,6 +44,7 @@ static struct {
 	const char	*log;		/* file, or NULL */
 	bool		 json;
 	bool		 lane;
+	bool		 explain;
 	uint64_t	 units; /* lane mode: units of each stream; else 0 */
 } options = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
     .ncpus = 3, .seed = 1, .duration = 10 * NSEC_PER_MSEC };
@@ -55,6 +57,8 @@ struct result {
 	uint64_t	 atomics, lines, locks; /* in the measured time */
 	uint64_t	 blocks, instructions;
 	uint64_t	 hash;		/* of the whole run */
+	struct sim_explained lost;	/* valid in the child, with --explain */
+	char		*explanation;	/* valid in the parent, or NULL */
 };
 
 static void
@@ -64,6 +68,7 @@ usage(FILE *out)
 	    "[--streams N] [--machine NAME]\n"
 	    "                [--seed N] [--ms N] [--set name=value ...] "
 	    "[--log FILE] [--json]\n"
+	    "                [--explain]\n"
 	    "       simstack --lane [--cpus 1] [--set name=value ...]\n"
 	    "--lane     exactly what a unit of each workload costs, as JSON\n"
 	    "--streams  how many there are of what the workload does: as many "
@@ -74,6 +79,7 @@ usage(FILE *out)
 	    "./host.machine\n"
 	    "--set      a tunable, as in loader.conf\n"
 	    "--log      writes all events, of one number of CPUs\n"
+	    "--explain  which lines and locks the CPUs wait for, and where\n"
 	    "workloads:\n", STREAMS_MAX);
 	for (unsigned i = 0; i < nsimloads; i++)
 		fprintf(out, "  %-10s %s\n", simloads[i].name,
@@ -157,6 +163,9 @@ parse_option(int option, char *value)
 		options.lane = true;
 		parse_cpus("1");
 		break;
+	case 'e':
+		options.explain = true;
+		break;
 	case 'j':
 		options.json = true;
 		break;
@@ -182,6 +191,7 @@ parse_options(int argc, char **argv)
 		{ "set", required_argument, NULL, 'v' },
 		{ "log", required_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "explain", no_argument, NULL, 'e' },
 		{ "lane", no_argument, NULL, 'L' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -284,10 +294,12 @@ measure(void *arg)
 	result->units = options.load->count(result->streams);
 	result->time = mach_uptime();
 	sim_report(&before);
+	sim_explain_begin(options.duration);
 	sleep_for(options.duration);
 	result->units = options.load->count(result->streams) - result->units;
 	result->time = mach_uptime() - result->time;
 	add_up(result, &before);
+	sim_explain_end(&result->lost);
 }
 
 /* In a child: writes the result to a pipe. */
@@ -295,9 +307,10 @@ static _Noreturn void
 simulate(unsigned ncpus, int out)
 {
 	struct sim_config config = { .machine = options.machine,
-	    .ncpus = ncpus, .seed = options.seed };
+	    .ncpus = ncpus, .seed = options.seed, .explain = options.explain };
 	struct result result = { .streams = options.streams };
 	struct sim_report report;
+	FILE *f;
 
 	if (result.streams == 0)
 		result.streams = ncpus < STREAMS_MAX ? ncpus : STREAMS_MAX;
@@ -313,7 +326,23 @@ simulate(unsigned ncpus, int out)
 	result.hash = report.hash;
 	if (config.log != NULL)
 		fclose(config.log);
-	_exit(write(out, &result, sizeof(result)) == sizeof(result) ? 0 : 1);
+	f = fdopen(out, "w");
+	if (f == NULL || fwrite(&result, sizeof(result), 1, f) != 1)
+		_exit(1);
+	if (options.explain)
+		explain_print(f, &result.lost, options.json);
+	_exit(fclose(f) == 0 ? 0 : 1);
+}
+
+/* The text that follows the result; NULL: none. */
+static char *
+read_explanation(FILE *in)
+{
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t n = getdelim(&text, &room, '\0', in);
+
+	return (n > 0 ? text : NULL);
 }
 
 static struct result
@@ -321,8 +350,9 @@ run_child(unsigned ncpus)
 {
 	struct result result = { .streams = 0 };
 	int ends[2], status = 0;
-	ssize_t n;
+	bool complete;
 	pid_t child;
+	FILE *in;
 
 	if (pipe(ends) != 0 || (child = fork()) < 0) {
 		perror("simstack");
@@ -331,12 +361,15 @@ run_child(unsigned ncpus)
 	if (child == 0)
 		simulate(ncpus, ends[1]);
 	close(ends[1]);
-	n = read(ends[0], &result, sizeof(result));
-	close(ends[0]);
+	in = fdopen(ends[0], "r");
+	complete = in != NULL && fread(&result, sizeof(result), 1, in) == 1;
+	result.explanation = complete ? read_explanation(in) : NULL;
+	if (in != NULL)
+		fclose(in);
 	if (waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 	    WEXITSTATUS(status) != 0)
 		exit(1);	/* the reason has been printed */
-	if (status != 0 || n != sizeof(result)) {
+	if (status != 0 || !complete) {
 		fprintf(stderr, "simstack: the run with %u CPUs failed, see "
 		    "above\n", ncpus);
 		exit(1);
@@ -363,6 +396,8 @@ print_row(unsigned ncpus, const struct result *r, double first)
 	    r->streams, rate(r), first == 0 ? 0 : rate(r) / first,
 	    per(r->atomics, r->units), per(r->lines, r->units),
 	    per(r->instructions, r->units), (unsigned long long)r->hash);
+	if (r->explanation != NULL)
+		printf("%s", r->explanation);
 	fflush(stdout);
 }
 
@@ -410,11 +445,14 @@ print_json_run(unsigned ncpus, const struct result *r, bool first)
 {
 	printf("%s\n  {\"cpus\": %u, \"streams\": %u, \"rate\": %.3f, "
 	    "\"atomics\": %.3f, \"lines\": %.3f, \"blocks\": %.3f, "
-	    "\"instructions\": %.3f, \"hash\": \"%016llx\"}",
+	    "\"instructions\": %.3f, \"hash\": \"%016llx\"",
 	    first ? "" : ",", ncpus, r->streams,
 	    rate(r), per(r->atomics, r->units), per(r->lines, r->units),
 	    per(r->blocks, r->units), per(r->instructions, r->units),
 	    (unsigned long long)r->hash);
+	if (r->explanation != NULL)
+		printf(",\n   \"explain\": %s", r->explanation);
+	putchar('}');
 }
 
 /*

@@ -87,6 +87,63 @@ def test_blocks_have_the_instructions_of_the_program_and_not_the_estimate(sim: I
         assert abs(each - 5) > 0.01, row
 
 
+def lost(sim: Installed, *options: str) -> tuple[float, dict[str, Any]]:
+    """The rate with one number of CPUs, and the explanation of where their time goes."""
+    (row,) = simstack(sim, "--explain", *options)["runs"]
+    return float(row["rate"]), row["explain"]
+
+
+def test_an_explained_run_is_the_same(sim: Installed) -> None:
+    options = ("--workload", "unix", "--cpus", "4", "--set", "unix.locking=single")
+    plain, explained = simstack(sim, *options), simstack(sim, *options, "--explain")
+    shares = explained["runs"][0].pop("explain")
+    assert plain == explained
+    named = sum(cause["share"] for cause in shares["lost"])
+    assert 0.95 < shares["code"] + shares["idle"] + named < 1.02
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "lock", "caller"),
+    [
+        (("unix", "16", "unix.locking=single"), "unp_mtx", "unp", "single_rcvd kern/unp_lock_single.c:"),
+        (("tcp", "16", "debug.mpsafenet=0"), "giant", "Giant", "isr_handle net/netisr.c:"),
+        (("tcp", "16", "net.inet.tcp.input=giant"), "giant", "Giant", "isr_handle net/netisr.c:"),
+        (("tcp", "16", "net.inet.tcp.input=exclusive"), "netlock", "net", "rx_burst_open net/rx_burst.c:"),
+        (("tcp", "64", "kern.mbuf.recycle=fifo"), "depots", "mbuf", "depot_take kern/mbuf_alloc.c:"),
+        (("forward", "16", "net.isr.dispatch=deferred"), "streams", "netisr", "queue_to net/netisr_stream.c:"),
+    ],
+    ids=lambda value: value[2] if isinstance(value, tuple) else value,
+)
+def test_the_lock_of_an_old_strategy_is_named(
+    sim: Installed, options: tuple[str, str, str], name: str, lock: str, caller: str
+) -> None:
+    workload, cpus, setting = options
+    _, shares = lost(sim, "--workload", workload, "--cpus", cpus, "--set", setting)
+    first, *others = shares["lost"]
+    assert (first["name"], first["lock"]) == (name, lock)
+    assert first["share"] > 0.2
+    assert all(first["share"] > 4 * other["share"] for other in others)
+    assert first["share"] == pytest.approx(sum(first[how] for how in ("transfer", "spin", "sleep")), abs=0.001)
+    assert any(site["calls"].startswith(caller) for site in first["calls"])
+
+
+def test_the_gain_without_a_lock_is_predicted(sim: Installed) -> None:
+    options = ("--workload", "unix", "--cpus", "8", "--set")
+    rate, shares = lost(sim, *options, "unix.locking=single")
+    (without,) = rates(sim, *options, "unix.locking=pair")
+    assert 0.6 < without / (rate * shares["lost"][0]["gain"]) < 1.6
+
+
+def test_the_table_names_what_is_waited_for(sim: Installed) -> None:
+    text = run(
+        f"{sim.prefix}/bin/simstack", "--workload", "unix", "--cpus", "16", "--explain", "--ms", "1",
+        "--set", "unix.locking=single",
+    )  # fmt: skip
+    assert "% of the CPUs' time is code" in text
+    assert re.search(r"^ +\d+\.\d % .* unp_mtx \(lock unp\)$", text, re.MULTILINE)
+    assert re.search(r"^ +Without unp_mtx: about \d+\.\d\d times the rate\.$", text, re.MULTILINE)
+
+
 def test_a_log_has_every_event(sim: Installed, tmp_path: Path) -> None:
     log = tmp_path / "log"
     simstack(sim, "--cpus", "2", "--log", str(log))

@@ -17,7 +17,7 @@ BINARIES = ["lib/libstack.so", "bin/bootstack"]
 # Compiled only with -Dwitness or -Dlock_profiling, as in stack/meson.build.
 WATCHERS = (
     "kern/ddb_locks.c", "kern/lock_prof.c", "kern/lock_track.c", "kern/mutex_prof.c", "kern/watchdog.c",
-    "kern/witness.c", "machine/posix/calls.c", "machine/sim/calls.c",
+    "kern/witness.c", "machine/posix/calls.c", "machine/posix/symbols.c", "machine/sim/calls.c",
 )  # fmt: skip
 # Files that are in the measured build, too.
 MARKS = ("kern/lock.c", "INVARIANTS", "WITNESS", "LOCK_PROFILING")

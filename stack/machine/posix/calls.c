@@ -3,17 +3,15 @@
  * Call stacks of other threads: a signal makes a thread record its own stack.
  */
 #include <dlfcn.h>
+#include <elf.h>
 #include <execinfo.h>
-#include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "machine/machine.h"
 #include "machine/posix/host.h"
+#include "machine/posix/symbols.h"
 
 #define	ASK_SIGNAL	(SIGRTMAX - 2)
 #define	CALLS_MAX	64
@@ -123,64 +121,6 @@ mach_thread_calls(uint32_t id, void *calls[], int max)
 	return (n);
 }
 
-/*
- * Finds the function that contains an address, relative to the load address,
- * in a file's symbol table; NULL if there is none.
- */
-static const char *
-find_symbol(const char *file, size_t size, uintptr_t at, uintptr_t *start)
-{
-	const ElfW(Ehdr) *eh = (const void *)file;
-	const ElfW(Shdr) *sh = (const void *)(file + eh->e_shoff);
-	const char *found = NULL;
-
-	if (eh->e_shoff + eh->e_shnum * sizeof(*sh) > size)
-		return (NULL);
-	for (unsigned i = 0; i < eh->e_shnum; i++) {
-		const ElfW(Sym) *sym = (const void *)(file + sh[i].sh_offset);
-		const size_t n = sh[i].sh_size / sizeof(*sym);
-
-		if (sh[i].sh_type != SHT_SYMTAB)
-			continue;
-		for (size_t k = 0; k < n; k++)
-			if (ELF64_ST_TYPE(sym[k].st_info) == STT_FUNC &&
-			    at - sym[k].st_value < sym[k].st_size) {
-				*start = sym[k].st_value;
-				found = file + sh[sh[i].sh_link].sh_offset +
-				    sym[k].st_name;
-			}
-	}
-	return (found);
-}
-
-/*
- * The dynamic linker does not know the stack's functions, because they are
- * hidden.
- */
-static bool
-name_by_file(const char *path, uintptr_t at, char *buf, size_t len)
-{
-	int fd = (int)host_call(SYS_openat, AT_FDCWD, path,
-	    O_RDONLY | O_CLOEXEC, 0);
-	const char *file, *name = NULL;
-	uintptr_t start;
-	struct stat st;
-
-	if (fd < 0)
-		return (false);
-	file = fstat(fd, &st) != 0 ? MAP_FAILED : mmap(NULL,
-	    (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (file != MAP_FAILED) {
-		name = find_symbol(file, (size_t)st.st_size, at, &start);
-		if (name != NULL)
-			snprintf(buf, len, "%s+0x%zx", name,
-			    (size_t)(at - start));
-		munmap((void *)(uintptr_t)file, (size_t)st.st_size);
-	}
-	host_close(fd);
-	return (name != NULL);
-}
-
 void
 mach_call_name(void *call, char *buf, size_t len)
 {
@@ -191,8 +131,12 @@ mach_call_name(void *call, char *buf, size_t len)
 		snprintf(buf, len, "%p", call);
 		return;
 	}
-	/* A return address may lie after the end of a function. */
-	if (name_by_file(info.dli_fname, (uintptr_t)call - 1 -
+	/*
+	 * The dynamic linker does not know the stack's functions, because they
+	 * are hidden.  A return address may lie after the end of a
+	 * function.
+	 */
+	if (symbol_name(info.dli_fname, STT_FUNC, (uintptr_t)call - 1 -
 	    (uintptr_t)info.dli_fbase, buf, len))
 		return;
 	file = strrchr(info.dli_fname, '/');

@@ -224,12 +224,17 @@ fetch(struct line *l, const volatile void *word, enum sim_access how)
 	const enum sim_event from = source(l, sim.cpu, how);
 	const psec_t length = cost_of(from),
 	    begins = enqueue(l, sim.cpu, length);
+	const struct mach_thread *mt = sim.cpu->sc_running;
+	psec_t asked = sim.cpu->sc_clock;
 	unsigned self;
 
 	sim_event(from, begins + length, sim.cpu,
 	    sim.cpu->sc_running->mt_number);
 	if (how != SIM_STORE) {
 		l = wait_until(begins, l, word);
+		if (mt->mt_awaited == NULL)
+			sim_explain_lost(SIM_TRANSFER, word, NULL,
+			    sim.cpu->sc_clock - asked + length);
 		sim_charge(length);
 	}
 	self = sim.cpu->sc_number;

@@ -115,7 +115,14 @@ mach_alloc(size_t size, size_t align)
 	b = (struct block *)(void *)p - 1;
 	b->class = class;
 	b->offset = (uint32_t)((char *)b - start);
+	sim_explain_allocated(p, size, sim_memory_offset(p), HEAP_SIZE);
 	return (p);
+}
+
+size_t
+sim_memory_offset(const volatile void *p)
+{
+	return ((uintptr_t)p - (uintptr_t)HEAP_START);
 }
 
 static void
@@ -197,6 +204,12 @@ mach_free(void *p)
 		block_free(start, class);
 }
 
+size_t
+sim_stack_size(void)
+{
+	return (STACK_SLOT - STACK_GUARD);
+}
+
 void *
 sim_stack_take(size_t *size)
 {
@@ -208,7 +221,7 @@ sim_stack_take(size_t *size)
 	if (i == STACKS_MAX)
 		return (NULL);
 	slot = STACKS_START + i * STACK_SLOT + STACK_GUARD;
-	*size = STACK_SLOT - STACK_GUARD;
+	*size = sim_stack_size();
 	if (mprotect(slot, *size, PROT_READ | PROT_WRITE) != 0)
 		return (NULL);
 	memory.stacks[i] = true;

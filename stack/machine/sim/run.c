@@ -72,6 +72,7 @@ sim_run(const struct sim_config *config, void (*fn)(void *), void *arg,
 	for (unsigned i = 0; i < config->ncpus; i++)
 		cpu_init(i);
 	sim_memory_reset();
+	sim_explain_reset();
 	sim_lines_reset();
 	sim_cpus_reset();
 	mt = sim_thread_new("first", MACH_CPU_ANY, run_first, &first);

@@ -17,18 +17,22 @@
 #include "machine/sim/sim_private.h"
 #include "machine/splitmix.h"
 
-/* Adds the pending cost to the clock. */
-static void
-settle(void)
+void
+sim_settle(void)
 {
+	struct mach_thread *self = sim.cpu->sc_running;
 	psec_t spent = sim.pending + sim_instructions * SIM_COST(instruction);
 
 	sim.report.blocks += sim_blocks;
 	sim.report.instructions += sim_instructions;
 	sim.cpu->sc_clock += spent;
-	sim.cpu->sc_running->mt_used += spent;
+	self->mt_used += spent;
 	sim.pending = 0;
 	sim_blocks = sim_instructions = 0;
+	sim_explain_busy(spent);
+	if (__builtin_expect(self->mt_awaited != NULL, 0))
+		sim_explain_lost(self->mt_class != NULL ? SIM_SPIN :
+		    SIM_NO_WORK, self->mt_awaited, self->mt_class, spent);
 }
 
 /* From this time on another CPU's clock may be earlier. */
@@ -344,7 +348,7 @@ sim_sync(void)
 {
 	struct sim_cpu *cpu = sim.cpu;
 
-	settle();
+	sim_settle();
 	if (cpu->sc_clock < sim.stop)
 		return;
 	if (sim.order != SIM_CLOCKS) {
@@ -387,8 +391,10 @@ int
 sim_wait(const volatile void *word, psec_t deadline)
 {
 	struct mach_thread *self = sim.cpu->sc_running;
+	psec_t since;
 
-	settle();
+	sim_settle();
+	since = sim.cpu->sc_clock;
 	self->mt_word = word;
 	self->mt_deadline = deadline;
 	self->mt_result = 0;
@@ -398,6 +404,9 @@ sim_wait(const volatile void *word, psec_t deadline)
 	sim_event(SIM_PARK, sim.cpu->sc_clock, sim.cpu, self->mt_number);
 	give_up_cpu();
 	resume(self);
+	if (self->mt_awaited != NULL)
+		sim_explain_lost(SIM_PARKED, self->mt_awaited, self->mt_class,
+		    sim.cpu->sc_clock - since);
 	return (self->mt_result);
 }
 
@@ -406,7 +415,7 @@ sim_leave(void)
 {
 	struct mach_thread *self = sim.cpu->sc_running;
 
-	settle();
+	sim_settle();
 	sim_event(SIM_EXIT, sim.cpu->sc_clock, sim.cpu, self->mt_number);
 	self->mt_ended = true;
 	if (self->mt_joiner != NULL)

@@ -44,6 +44,7 @@ struct sim_config {
 	unsigned	 ncpus;		/* number of CPUs to use */
 	uint64_t	 seed;
 	FILE		*log;		/* one line for each event, or NULL */
+	bool		 explain;	/* record what explain.h needs */
 };
 
 struct sim_report {

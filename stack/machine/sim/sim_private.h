@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "machine/sim/context.h"
+#include "machine/sim/explain.h"
 #include "machine/sim/sim.h"
 
 #define	PSEC_FOREVER	UINT64_MAX
@@ -39,6 +40,9 @@ struct mach_thread {
 	const volatile void *mt_word;
 	psec_t		 mt_deadline;
 	int		 mt_result;	/* result of mach_park() */
+	/* explain.c: what it waits for, or NULL; a lock has a class */
+	const volatile void *mt_awaited;
+	const char	*mt_class;
 	/*
 	 * Thread-local variables of the host thread, saved while another
 	 * coroutine runs.
@@ -99,6 +103,8 @@ sim_charge(psec_t time)
  * earlier clocks run first.
  */
 void	 sim_sync(void);
+/* Only adds the pending cost: no other thread runs. */
+void	 sim_settle(void);
 /*
  * Returns when the calling thread runs again; other threads may run meanwhile.
  */
@@ -149,7 +155,20 @@ void	 sim_event(enum sim_event, psec_t date, const struct sim_cpu *,
 	    unsigned thread);
 void	 sim_memory_reset(void);
 void	 sim_memory_watch(void);
+size_t	 sim_memory_offset(const volatile void *);	/* from the heap's start */
+size_t	 sim_stack_size(void);
 void	*sim_stack_take(size_t *size);		/* NULL: no memory */
 void	 sim_stack_free(void *);
+
+/*
+ * The account of lost time (explain.c).  An allocation begins at an offset of
+ * the heap, which has a size.
+ */
+void	 sim_explain_reset(void);
+void	 sim_explain_busy(psec_t);
+void	 sim_explain_lost(enum sim_loss, const volatile void *word,
+	    const char *lock, psec_t);
+void	 sim_explain_allocated(const char *start, size_t size, size_t offset,
+	    size_t heap);
 
 #endif /* MACHINE_SIM_SIM_PRIVATE_H */
