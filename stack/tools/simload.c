@@ -3,34 +3,26 @@
  * Workloads of simstack and hostload.  Streams are equal, and share only what
  * the stack shares.
  */
-#include "tools/simload.h"
+#include "tools/simload_private.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kern/socketvar.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
 #define	FLOWS		"16"	/* of a forwarded stream */
-#define	MESSAGE		64	/* bytes, between UNIX-domain sockets */
-#define	CHUNK		65536	/* bytes of one write to TCP */
-#define	PORT		5000
 
-/* Each stream has its own cache line, which matters on a real machine. */
-static struct {
-	_Alignas(64) uint64_t units;
-} done[STREAMS_MAX];
-static uint64_t limit = UINT64_MAX;	/* of units for each stream */
+struct simload_done simload_done[STREAMS_MAX];
+uint64_t simload_units = UINT64_MAX;
 
 void
 simload_limit(uint64_t units)
 {
-	limit = units != 0 ? units : UINT64_MAX;
+	simload_units = units != 0 ? units : UINT64_MAX;
 }
 
 int
@@ -46,12 +38,8 @@ simload_set(const char *name, const char *value)
 	return (error);
 }
 
-/* Sets if.memN.WHAT. */
-static int
-set_interface(unsigned n, const char *what, const char *fmt, ...)
-    PRINTFLIKE(3, 4);
-static int
-set_interface(unsigned n, const char *what, const char *fmt, ...)
+int
+simload_interface(unsigned n, const char *what, const char *fmt, ...)
 {
 	char name[64], value[128];
 	va_list ap;
@@ -63,8 +51,8 @@ set_interface(unsigned n, const char *what, const char *fmt, ...)
 	return (simload_set(name, value));
 }
 
-static void
-check(int error, const char *what)
+void
+simload_check(int error, const char *what)
 {
 	if (error == 0)
 		return;
@@ -73,22 +61,22 @@ check(int error, const char *what)
 	exit(1);
 }
 
-static void
-start_thread(const char *name, void (*fn)(void *), unsigned n)
+void
+simload_thread(const char *name, void (*fn)(void *), unsigned n)
 {
 	struct thread *td;
 
-	check(kthread_create(name, MACH_CPU_ANY, fn, (void *)(uintptr_t)n,
-	    &td), name);
+	simload_check(kthread_create(name, MACH_CPU_ANY, fn,
+	    (void *)(uintptr_t)n, &td), name);
 }
 
-static uint64_t
-count_done(unsigned streams)
+uint64_t
+simload_count(unsigned streams)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < streams; i++)
-		sum += done[i].units;
+		sum += simload_done[i].units;
 	return (sum);
 }
 
@@ -102,13 +90,14 @@ forward_configure(unsigned streams)
 	int error = simload_set("net.inet.ip.forwarding", "1");
 
 	if (error == 0)
-		error = set_interface(0, "inet", "10.0.0.1/16");
+		error = simload_interface(0, "inet", "10.0.0.1/16");
 	for (unsigned i = 1; i <= streams && error == 0; i++) {
-		error = set_interface(i, "inet", "10.1.%u.1/24", i);
+		error = simload_interface(i, "inet", "10.1.%u.1/24", i);
 		if (error == 0)
-			error = set_interface(i, "source", "from=10.1.%u.2 "
+			error = simload_interface(i, "source", "from=10.1.%u.2 "
 			    "to=10.0.%u.2 flows=" FLOWS " count=%llu", i, i,
-			    limit == UINT64_MAX ? 0 : (unsigned long long)limit);
+			    simload_units == UINT64_MAX ? 0 :
+			    (unsigned long long)simload_units);
 	}
 	return (error);
 }
@@ -119,30 +108,51 @@ forward_count(unsigned streams)
 	char text[32];
 
 	(void)streams;
-	check(sysctl_get("if.mem0.stats.opackets", text, sizeof(text)),
+	simload_check(sysctl_get("if.mem0.stats.opackets", text, sizeof(text)),
 	    "if.mem0.stats.opackets");
 	return (strtoull(text, NULL, 10));
 }
 
-static void
-send_all(struct socket *so, char *buf, size_t len)
+void
+simload_send(struct socket *so, const void *buf, size_t len)
 {
-	struct iovec iov = { buf, len };
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t sent;
 
-	check(sosend(so, &msg, 0, &sent), "send");
+	simload_check(sosend(so, &msg, 0, &sent), "send");
 }
 
-static size_t
-receive(struct socket *so, char *buf, size_t len, int flags)
+size_t
+simload_receive(struct socket *so, void *buf, size_t len, int flags)
 {
 	struct iovec iov = { buf, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t received;
 
-	check(soreceive(so, &msg, flags, &received), "receive");
+	simload_check(soreceive(so, &msg, flags, &received), "receive");
 	return (received);
+}
+
+void
+simload_ask(struct socket *so, unsigned n)
+{
+	char buf[MESSAGE] = "?";
+
+	while (simload_done[n].units < simload_units) {
+		simload_send(so, buf, sizeof(buf));
+		(void)simload_receive(so, buf, sizeof(buf), MSG_WAITALL);
+		simload_done[n].units++;
+	}
+}
+
+void
+simload_answer(struct socket *so)
+{
+	char buf[MESSAGE];
+
+	while (simload_receive(so, buf, sizeof(buf), MSG_WAITALL) > 0)
+		simload_send(so, buf, sizeof(buf));
 }
 
 /* UNIX domain: ping-pong of messages, without end. */
@@ -159,118 +169,25 @@ static void
 unix_ask(void *arg)
 {
 	const unsigned n = (unsigned)(uintptr_t)arg;
-	char buf[MESSAGE] = "?";
 
-	while (done[n].units < limit) {
-		send_all(pairs[n][0], buf, sizeof(buf));
-		(void)receive(pairs[n][0], buf, sizeof(buf), MSG_WAITALL);
-		done[n].units++;
-	}
+	simload_ask(pairs[n][0], n);
 }
 
 static void
 unix_answer(void *arg)
 {
-	const unsigned n = (unsigned)(uintptr_t)arg;
-	char buf[MESSAGE];
-
-	for (;;) {
-		(void)receive(pairs[n][1], buf, sizeof(buf), MSG_WAITALL);
-		send_all(pairs[n][1], buf, sizeof(buf));
-	}
+	simload_answer(pairs[(uintptr_t)arg][1]);
 }
 
 static void
 unix_start(unsigned streams)
 {
 	for (unsigned i = 0; i < streams; i++) {
-		check(sosocketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]),
+		simload_check(sosocketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]),
 		    "socketpair");
-		start_thread("answer", unix_answer, i);
-		start_thread("ask", unix_ask, i);
+		simload_thread("answer", unix_answer, i);
+		simload_thread("ask", unix_ask, i);
 	}
-}
-
-/*
- * TCP: streams from this stack to itself, each through the mirror of its own
- * interface.
- */
-static int
-tcp_configure(unsigned streams)
-{
-	int error = 0;
-
-	for (unsigned i = 1; i <= streams && error == 0; i++) {
-		error = set_interface(i, "inet", "10.1.%u.1/24", i);
-		if (error == 0)
-			error = set_interface(i, "wire", "mirror");
-	}
-	return (error);
-}
-
-static struct sockaddr_in
-tcp_address(unsigned stream, unsigned host)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-	    .sin_port = htons(PORT) };
-
-	sin.sin_addr.s_addr = htonl(0x0a010000 | (stream + 1) << 8 | host);
-	return (sin);
-}
-
-static void
-tcp_serve(void *arg)
-{
-	const unsigned n = (unsigned)(uintptr_t)arg;
-	struct socket *so;
-	char *buf = kmalloc(CHUNK);
-
-	check(soaccept(pairs[n][0], 0, NULL, NULL, &so), "accept");
-	for (;;)
-		done[n].units += receive(so, buf, CHUNK, 0);
-}
-
-static void
-tcp_send(void *arg)
-{
-	struct sockaddr_in sin = tcp_address((unsigned)(uintptr_t)arg, 2);
-	struct socket *so;
-	uint64_t left = limit == UINT64_MAX ? limit : limit * 1000;
-	char *buf = kmalloc(CHUNK);
-
-	check(socreate(AF_INET, SOCK_STREAM, 0, &so), "socket");
-	check(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
-	    "connect");
-	while (left > 0) {
-		const size_t n = left < CHUNK ? left : CHUNK;
-
-		send_all(so, buf, n);
-		left -= n;
-	}
-}
-
-static void
-tcp_start(unsigned streams)
-{
-	for (unsigned i = 0; i < streams; i++) {
-		struct sockaddr_in sin = tcp_address(i, 1);
-
-		check(socreate(AF_INET, SOCK_STREAM, 0, &pairs[i][0]),
-		    "socket");
-		check(sobind(pairs[i][0], (struct sockaddr *)&sin,
-		    sizeof(sin)), "bind");
-		check(solisten(pairs[i][0], 1), "listen");
-	}
-	for (unsigned i = 0; i < streams; i++) {
-		start_thread("receive", tcp_serve, i);
-		start_thread("send", tcp_send, i);
-	}
-}
-
-static uint64_t
-tcp_count(unsigned streams)
-{
-	return (count_done(streams) / 1000);
 }
 
 const struct simload simloads[] = {
@@ -278,8 +195,18 @@ const struct simload simloads[] = {
 	    "to a sink",
 	    "packets", forward_configure, NULL, forward_count },
 	{ "unix", "ping-pong of messages between two UNIX-domain sockets",
-	    "transactions", no_configure, unix_start, count_done },
+	    "transactions", no_configure, unix_start, simload_count },
 	{ "tcp", "bulk TCP transfer to the same stack, through a mirror",
-	    "kilobytes", tcp_configure, tcp_start, tcp_count },
+	    "kilobytes", simload_mirrors, simload_tcp_start,
+	    simload_tcp_count },
+	{ "rr", "requests of 64 bytes and answers on a TCP connection",
+	    "transactions", simload_mirrors, simload_rr_start, simload_count },
+	{ "crr", "a TCP connection for each request, to one listener for all "
+	    "streams",
+	    "transactions", simload_mirrors, simload_crr_start,
+	    simload_count },
+	{ "udp", "requests of 64 bytes and answers in UDP datagrams",
+	    "transactions", simload_mirrors, simload_udp_start,
+	    simload_count },
 };
 const unsigned nsimloads = nitems(simloads);

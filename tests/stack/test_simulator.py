@@ -46,7 +46,7 @@ def test_its_parts_work(sim: Installed) -> None:
     sim.meson("test", "-C", str(sim.build), "--print-errorlogs")
 
 
-@pytest.mark.parametrize("workload", ["forward", "unix", "tcp"])
+@pytest.mark.parametrize("workload", ["forward", "unix", "tcp", "rr", "crr", "udp"])
 def test_runs_with_one_seed_are_the_same(sim: Installed, workload: str) -> None:
     options = ("--workload", workload, "--cpus", "2,3")
     first, again = (simstack(sim, *options, "--seed", "7") for _ in range(2))
@@ -69,6 +69,11 @@ def test_streams_with_nothing_in_common_scale_and_giant_does_not(sim: Installed)
 def test_unix_sockets_with_their_own_locks_share_no_line(sim: Installed, machine: str, locking: str) -> None:
     options = ("--workload", "unix", "--machine", machine, "--set", f"unix.locking={locking}", "--streams", "56")
     one, many = rates(sim, *options, "--cpus", "1,64")
+    assert many > 50 * one
+
+
+def test_round_trips_on_many_cpus_share_no_line(sim: Installed) -> None:
+    one, many = rates(sim, "--workload", "rr", "--streams", "56", "--cpus", "1,64")
     assert many > 50 * one
 
 
@@ -115,10 +120,11 @@ def test_an_explained_run_is_the_same(sim: Installed) -> None:
     ids=lambda value: value[2] if isinstance(value, tuple) else value,
 )
 def test_the_lock_of_an_old_strategy_is_named(
-    sim: Installed, options: tuple[str, str, str], name: str, lock: str, caller: str
+    sim: Installed, options: tuple[str, str, str], name: str, lock: str | None, caller: str
 ) -> None:
-    workload, cpus, setting = options
-    _, shares = lost(sim, "--workload", workload, "--cpus", cpus, "--set", setting)
+    workload, cpus, settings = options
+    words = (word for setting in settings.split() for word in ("--set", setting))
+    _, shares = lost(sim, "--workload", workload, "--cpus", cpus, *words)
     first, *others = shares["lost"]
     assert (first["name"], first["lock"]) == (name, lock)
     assert first["share"] > 0.2
