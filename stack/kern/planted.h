@@ -58,6 +58,8 @@
 	X(FD_REPLACE, "fd_replace")					\
 	/* numbers change while a program is executed with them */	\
 	X(FD_EXEC, "fd_exec")						\
+	/* a socket is locked behind one that comes after it */		\
+	X(SOPAIR_ORDER, "sopair_order")					\
 	/* connect() uses a socket that was closed meanwhile */		\
 	X(CONNECT_CLOSED, "connect_closed")				\
 	/* no race: IPv4 does one more atomic operation a packet */	\

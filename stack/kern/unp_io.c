@@ -9,6 +9,11 @@
 #include "kern/unp_record.h"
 
 #define	FILTERED	(-1)	/* the receiver's filter dropped the record */
+/*
+ * Up to this length the record is made before the socket is locked, so that
+ * the strategy can lock both sockets only once.
+ */
+#define	SEND_SMALL	1024
 
 /* Returns n charged bytes to a sender; socket locked. */
 static void
@@ -160,12 +165,39 @@ deliver_named(struct unpcb *unp, const struct sockname *to, struct mbuf *h)
 	return (error);
 }
 
+/* True if the strategy can lock the peer, too; *error is the result. */
+static bool
+deliver_locked(struct unpcb *unp, struct mbuf *h, int *error)
+{
+	struct unpcb *peer;
+
+	if (unp_lockops->ulo_try == NULL || !unp_lockops->ulo_try(unp, &peer))
+		return (false);
+	*error = deliver(peer->unp_socket, h);
+	unp_lockops->ulo_tried(peer);
+	return (true);
+}
+
+/* A record of a whole small message, if it may be used; or NULL. */
+static struct mbuf *
+make_small(const struct socket *so, const struct msghdr *msg,
+    const struct unp_control *uc, size_t len)
+{
+	if (unp_lockops->ulo_try == NULL || !unp_isstream(so) || len == 0 ||
+	    len > SEND_SMALL)
+		return (NULL);
+	return (unp_record_make(NULL, uc, somakechain(msg, 0, len),
+	    (uint32_t)len, (uint32_t)len));
+}
+
+/* small is a record of the whole message, or NULL; the caller frees it. */
 static int
 send_stream(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
-    struct unp_control *uc, int flags, size_t resid, size_t *done)
-    REQUIRES(so->so_lock)
+    struct unp_control *uc, struct mbuf **small, int flags, size_t resid,
+    size_t *done) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = sbdeadline(&so->so_snd);
+	const size_t len = resid;
 	struct mbuf *h;
 	size_t n;
 	int error = 0;
@@ -175,19 +207,25 @@ send_stream(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 		if (error != 0)
 			break;
 		so->so_snd.sb_cc += (uint32_t)n;
-		mtx_unlock(&so->so_lock);
-		h = unp_record_make(NULL, uc, somakechain(msg, *done, n),
-		    (uint32_t)n, (uint32_t)n);
-		error = deliver_peer(unp, h);
+		h = n == len ? *small : NULL;
+		if (h != NULL)
+			*small = NULL;
+		if (h == NULL || !deliver_locked(unp, h, &error)) {
+			mtx_unlock(&so->so_lock);
+			if (h == NULL)
+				h = unp_record_make(NULL, uc, somakechain(msg,
+				    *done, n), (uint32_t)n, (uint32_t)n);
+			error = deliver_peer(unp, h);
+			mtx_lock(&so->so_lock);
+		}
 		if (error == 0) {
 			uc->uc_rights = NULL;	/* sent with the first part */
 			*done += n;
 			resid -= n;
 		} else {
 			m_freem(h);
-			uncharge(so, (uint32_t)n);
+			uncharge_locked(so, (uint32_t)n);
 		}
-		mtx_lock(&so->so_lock);
 	}
 	return (error);
 }
@@ -295,15 +333,20 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
     size_t *done)
 {
 	struct unp_control uc;
+	struct mbuf *small;
 	struct unpcb *unp;
 	int error;
 
 	error = unp_internalize(msg, &uc);
 	if (error != 0)
 		return (error);
+	small = make_small(so, msg, &uc, len);
 	io_enter(so);
-	if (__predict_false((so->so_options & SOO_PASSCRED) != 0))
+	if (__predict_false((so->so_options & SOO_PASSCRED) != 0)) {
 		unp_identify(&uc);
+		if (small != NULL)
+			mtorec(small)->rec_control = uc;
+	}
 	unp = unp_hold(so);
 	error = unp == NULL ? EBADF : sblock(so, &so->so_snd, flags);
 	if (error == 0) {
@@ -311,11 +354,12 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 			error = send_message(so, unp, msg, &uc, flags, len,
 			    done);
 		else if ((error = stream_error(so, msg)) == 0)
-			error = send_stream(so, unp, msg, &uc, flags, len,
-			    done);
+			error = send_stream(so, unp, msg, &uc, &small, flags,
+			    len, done);
 		sbunlock(&so->so_snd);
 	}
 	io_leave(so);
+	m_freem(small);
 	if (unp != NULL)
 		unp_rele(unp);
 	unp_rights_discard(uc.uc_rights);
@@ -338,14 +382,33 @@ taken_finish(struct unpcb *unp, struct unp_taken *t, const struct msghdr *msg,
 	uc->uc_came = true;
 }
 
+/* Returns the charge at once if the strategy can lock the peer, too. */
+static void
+rcvd_locked(struct unpcb *unp, struct unp_taken *t)
+{
+	struct unpcb *peer;
+
+	if (unp_lockops->ulo_try == NULL || t->charge == 0 ||
+	    t->from != NULL || !unp_lockops->ulo_try(unp, &peer))
+		return;
+	unp_solock(peer->unp_socket);
+	uncharge_locked(peer->unp_socket, t->charge);
+	unp_sounlock(peer->unp_socket);
+	unp_lockops->ulo_tried(peer);
+	t->charge = 0;
+}
+
 /*
  * Descriptors end a read, so that the program knows which bytes they belong to
  * (unix(7)).  Without MSG_WAITALL the read also ends with the available data.
+ *
+ * The last part is left in *last, for byte *skip on: the caller copies it
+ * after it has unlocked the socket.
  */
 static int
 receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
-    int flags, size_t resid, size_t *done, struct unp_control *uc)
-    REQUIRES(so->so_lock)
+    int flags, size_t resid, size_t *done, struct unp_control *uc,
+    struct unp_taken *last, size_t *skip) REQUIRES(so->so_lock)
 {
 	const bool peek = (flags & MSG_PEEK) != 0;
 	const bool all = (flags & MSG_WAITALL) != 0 && !peek;
@@ -372,6 +435,14 @@ receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 			unp_record_peek(h, in, n, &t);
 		else
 			unp_record_take(so, n, n == mtorec(h)->rec_len, &t);
+		rcvd_locked(unp, &t);
+		if (!peek && (n == resid || (!all &&
+		    so->so_rcv.sb_head == NULL))) {
+			*last = t;
+			*skip = *done;
+			*done += n;
+			return (0);
+		}
 		mtx_unlock(&so->so_lock);
 		taken_finish(unp, &t, msg, *done, uc);
 		mtx_lock(&so->so_lock);
@@ -424,8 +495,10 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 {
 	const size_t room = msg->msg_controllen;
 	struct unp_control uc = { .uc_came = false };
+	struct unp_taken last = { .data = NULL };
 	struct unpcb *unp;
 	bool passcred;
+	size_t skip = 0;
 	int error;
 
 	io_enter(so);
@@ -434,7 +507,7 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 	if (error == 0) {
 		if (unp_isstream(so))
 			error = receive_stream(so, unp, msg, flags, len, done,
-			    &uc);
+			    &uc, &last, &skip);
 		else
 			error = receive_message(so, unp, msg, flags, len,
 			    done, &uc);
@@ -442,6 +515,8 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 	}
 	passcred = (so->so_options & SOO_PASSCRED) != 0;
 	io_leave(so);
+	if (last.data != NULL)
+		taken_finish(unp, &last, msg, skip, &uc);
 	if (unp != NULL)
 		unp_rele(unp);
 	if (unp_isstream(so))

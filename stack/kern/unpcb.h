@@ -129,6 +129,15 @@ struct unp_lockops {
 	struct unpcb	*(*ulo_rcvd)(struct unpcb *) ACQUIRES(unp_linkage);
 	void		(*ulo_rcvd_done)(struct unpcb *, struct unpcb *peer)
 			    RELEASES(unp_linkage);
+	/*
+	 * Optional, for streams, with the socket locked: true if its peer is
+	 * locked, too, until ulo_tried().  False: ulo_send() or ulo_rcvd() may
+	 * find a peer.
+	 */
+	bool		 (*ulo_try)(struct unpcb *, struct unpcb **peer)
+			    TRY_ACQUIRES(true, unp_linkage);
+	void		 (*ulo_tried)(struct unpcb *peer)
+			    RELEASES(unp_linkage);
 };
 extern const struct unp_lockops *unp_lockops;	/* [I] after boot */
 /* The strategies, one file each; NULL at the end. */

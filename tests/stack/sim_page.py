@@ -71,7 +71,7 @@ def _input(title: str, published: str, streams: int, rung: str) -> Shape:
 
 
 def _mysql(published: str, *settings: Setting) -> Shape:
-    one, two = (Load("unix", cpus, 11, settings) for cpus in (1, 2))
+    one, two = (Load("unix", cpus, 11, (("unix.locking", "single"), *settings)) for cpus in (1, 2))
     how = "with Giant" if settings else "without Giant"
     return Shape(f"two CPUs against one, UNIX sockets, {how}", published, "xeon-2005", one, two)
 

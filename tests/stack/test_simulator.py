@@ -77,6 +77,16 @@ def test_round_trips_on_many_cpus_share_no_line(sim: Installed) -> None:
     assert many > 50 * one
 
 
+def test_the_default_of_unix_sockets_is_the_cheapest_on_one_cpu_and_scales(sim: Installed) -> None:
+    default, single = (
+        simstack(sim, "--workload", "unix", "--cpus", "1", *words)["runs"][0]["instructions"]
+        for words in ((), ("--set", "unix.locking=single"))
+    )
+    assert default < 1.02 * single
+    one, many = rates(sim, "--workload", "unix", "--streams", "56", "--cpus", "1,64")
+    assert many > 50 * one
+
+
 def test_a_forwarded_packet_costs_the_same_with_any_number_of_interfaces(sim: Installed) -> None:
     one, many = (
         simstack(sim, "--cpus", "1", "--streams", streams)["runs"][0]["instructions"] for streams in ("1", "56")

@@ -206,6 +206,8 @@ rights_scene(void)
 const struct scene unix_scenes[] = {
 	{ "unix-pair", "a stream between two sockets that are closed",
 	    "lock.mutex=block unix.locking=pair", NULL, pair_scene },
+	{ "unix-socket", "the same, with the locks of the sockets alone",
+	    "lock.mutex=block unix.locking=socket", NULL, pair_scene },
 	{ "unix-share", "several threads write to a socket and read",
 	    "lock.mutex=block", NULL, share_scene },
 	{ "unix-accept", "connections to a listener that is closed",
