@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The net lock.
+ * The net lock.  net.lock.readers selects how shared holders are known: by a
+ * count in the lock's word, or by a mark of each thread.  With marks a reader
+ * that finds a writer waits for the word, as do writers for each other.
  */
 #include "kern/netlock.h"
 
 #include "kern/counter.h"
+#include "kern/lock_private.h"
+#include "kern/netmark.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
@@ -21,7 +25,16 @@ static struct rwlock netlock;
 #define	STAT_FIELD(name, descr)	atomic_u64 name;
 static struct { NETLOCK_STATS(STAT_FIELD) } stats COUNTERS;
 
+enum { READERS_WORD, READERS_MARK };
+static const char *const readers_names[] = { "word", "mark", NULL };
+static atomic_u32 readers = READERS_MARK;	/* [I] after boot */
+
 static const struct sysctl_oid netlock_oids[] = {
+	{ .oid_name = "net.lock.readers", .oid_type = CTL_ENUM,
+	    .oid_flags = CTL_TUN, .oid_ptr = &readers,
+	    .oid_names = readers_names,
+	    .oid_descr = "shared holders of the net lock: word (a count in the "
+	    "lock), mark (one of each thread)" },
 #define	STAT_OID(name, descr)						\
 	{ .oid_name = "net.lock." #name, .oid_type = CTL_U64,		\
 	    .oid_ptr = &stats.name, .oid_descr = descr },
@@ -33,6 +46,33 @@ netlock_init(void)
 {
 	rw_init(&netlock, LC_NET);
 	sysctl_register(netlock_oids, nitems(netlock_oids));
+}
+
+static bool
+has_marks(void)
+{
+	return (netlock_mode == NETLOCK_SHARED &&
+	    atomic_load_u32(&readers) == READERS_MARK);
+}
+
+/* Lock tracking follows a mark like the lock's word. */
+static bool
+lock_marked(struct thread *td)
+{
+	lock_wanted(&netlock, LC_NET, LOCK_SITE);
+	if (!netmark_enter(td))
+		return (false);
+	lock_got(&netlock, LC_NET, LOCK_SITE, 0);
+	td->td_netmarked = true;
+	return (true);
+}
+
+static void
+unlock_marked(struct thread *td)
+{
+	td->td_netmarked = false;
+	lock_leaving(&netlock);
+	netmark_exit(td);
 }
 
 static void
@@ -49,6 +89,8 @@ lock_exclusive(struct thread *td) ACQUIRES(netlock)
 	counter_add(&stats.exclusive, 1);
 	if (rw_wlock(&netlock))
 		counter_add(&stats.exclusivewaits, 1);
+	if (has_marks())
+		netmark_stop();
 	td->td_netexclusive = true;
 }
 
@@ -61,7 +103,7 @@ acquire(struct thread *td, enum netlock_mode mode) NO_LOCK_ANALYSIS
 {
 	if (mode == NETLOCK_EXCLUSIVE)
 		lock_exclusive(td);
-	else
+	else if (!has_marks() || !lock_marked(td))
 		lock_shared();
 }
 
@@ -70,8 +112,12 @@ release(struct thread *td)
 {
 	if (td->td_netexclusive) {
 		td->td_netexclusive = false;
+		if (has_marks())
+			netmark_start();
 		rw_assert_wlocked(&netlock);
 		rw_wunlock(&netlock);
+	} else if (td->td_netmarked) {
+		unlock_marked(td);
 	} else {
 		rw_assert_rlocked(&netlock);
 		rw_runlock(&netlock);

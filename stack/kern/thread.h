@@ -16,6 +16,7 @@ struct ast;
 struct epoch_reader;
 struct tx_batch;
 struct mbuf_cache;
+struct netmark;
 
 #define	TD_WOKEN_MAX	16
 
@@ -41,6 +42,8 @@ struct thread {
 	bool		 td_ended GUARDED_BY(threads_lock);
 	/* [a] parked while it may own a lock; spinning is useless */
 	atomic_u32	 td_offcpu;
+	/* [o] its mark as a reader of the net lock, or NULL */
+	struct netmark	*td_netmark;
 #ifdef LOCK_PROFILING
 	struct lock_prof *_Atomic td_prof;	/* [a] counters, or NULL */
 #endif
@@ -66,6 +69,7 @@ struct thread {
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
 	bool		 td_netexclusive;	/* [o] ... exclusively */
+	bool		 td_netmarked;		/* [o] ... by its mark */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct tx_batch	*td_tx_batch;	/* [o] frames to send, or NULL */
 	/* [o] its copy of the counters, or NULL */

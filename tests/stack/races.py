@@ -47,6 +47,7 @@ RACES = (
     Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
     Race("pair_recheck", "the peer is not tested again when both are locked", "unix-pair", "random", 1, 1000),
     Race("sopair_order", "a socket is locked behind one that comes after it", "unix-socket", "pct", 5, 743),
+    Race("netmark_late", "a reader tests for a writer before it marks itself", "netlock", "random", 172, 5492),
     Race("gc_unlocked", "a message is read while the collector scans it", "unix-rights", "pct", 932, 978),
     Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 2771, 5858),
     Race("accept_queue", "a child joins a queue that it was removed from", "tcp-accept", "pct", 89, 4736),

@@ -105,6 +105,7 @@ STRATEGIES = (
     Strategy("net.isr.proto.ip.mpsafe", IN_TURN, ("0",)),
     Strategy("net.inet.tcp.input", (*TCP, *CHARGENS)),
     Strategy("net.inet.ip.alone", ("TCP 1", "TCP 4"), ("tcp",), {"net.inet.tcp.input": "shared-socket"}),
+    Strategy("net.lock.readers", ("TCP 1", "TCP 4", "RR 16"), base={"net.inet.tcp.input": "shared-socket"}),
     Strategy("net.inet.tcp.pcbtable", ("TCP 4", "RR 16", "CRR 4"), base=TWO_WORKERS),
     Strategy("net.inet.ip.fastforwarding", ("forward",), ("1",)),
     Strategy("net.prefetch", ("forward",), ("1",), COLD),

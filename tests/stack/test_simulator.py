@@ -72,6 +72,12 @@ def test_unix_sockets_with_their_own_locks_share_no_line(sim: Installed, machine
     assert many > 50 * one
 
 
+def test_readers_of_the_net_lock_share_no_line(sim: Installed) -> None:
+    options = ("--workload", "tcp", "--set", "net.inet.tcp.input=shared-socket", "--streams", "56")
+    one, many = rates(sim, *options, "--cpus", "1,64")
+    assert many > 35 * one
+
+
 def test_round_trips_on_many_cpus_share_no_line(sim: Installed) -> None:
     one, many = rates(sim, "--workload", "rr", "--streams", "56", "--cpus", "1,64")
     assert many > 50 * one
@@ -124,6 +130,7 @@ def test_an_explained_run_is_the_same(sim: Installed) -> None:
         (("tcp", "16", "debug.mpsafenet=0"), "giant", "Giant", "isr_handle net/netisr.c:"),
         (("tcp", "16", "net.inet.tcp.input=giant"), "giant", "Giant", "isr_handle net/netisr.c:"),
         (("tcp", "16", "net.inet.tcp.input=exclusive"), "netlock", "net", "rx_burst_open net/rx_burst.c:"),
+        (("tcp", "16", "net.inet.tcp.input=shared-socket net.lock.readers=word"), "netlock", None, "rx_burst_open"),
         (("tcp", "64", "kern.mbuf.recycle=fifo"), "depots", "mbuf", "depot_take kern/mbuf_alloc.c:"),
         (("forward", "16", "net.isr.dispatch=deferred"), "streams", "netisr", "queue_to net/netisr_stream.c:"),
     ],

@@ -7,6 +7,7 @@
 #include "kern/callout.h"
 #include "kern/epoch.h"
 #include "kern/mbuf.h"
+#include "kern/netlock.h"
 #include "kern/synch.h"
 #include "tests/net.h"
 #include "tests/threads.h"
@@ -159,6 +160,46 @@ mbuf_scene(void)
 	run_threads(use_buffers);
 }
 
+/*
+ * Readers and writers of the net lock.  A writer is alone, and what it has
+ * written stays while a thread reads.
+ */
+static struct {
+	atomic_u32	 readers, writers, value;
+} shared;
+
+static void
+share_or_write(void *arg)
+{
+	const bool writes = (uintptr_t)arg % 2 == 0;
+	uint32_t value;
+
+	for (unsigned i = 0; i < THINGS; i++)
+		if (writes) {
+			net_enter_exclusive();
+			CHECK_EQ(atomic_fetchadd_u32(&shared.writers, 1), 0);
+			CHECK_EQ(atomic_load_u32(&shared.readers), 0);
+			atomic_fetchadd_u32(&shared.value, 1);
+			atomic_fetchadd_u32(&shared.writers, -1U);
+			net_exit();
+		} else {
+			net_enter();
+			atomic_fetchadd_u32(&shared.readers, 1);
+			value = atomic_load_u32(&shared.value);
+			CHECK_EQ(atomic_load_u32(&shared.writers), 0);
+			CHECK_EQ(atomic_load_u32(&shared.value), value);
+			atomic_fetchadd_u32(&shared.readers, -1U);
+			net_exit();
+		}
+}
+
+static void
+netlock_scene(void)
+{
+	run_threads(share_or_write);
+	CHECK_EQ(atomic_load_u32(&shared.value), NTHREADS / 2 * THINGS);
+}
+
 const struct scene kern_scenes[] = {
 	{ "sleep", "two threads wait for what two others bring",
 	    "lock.mutex=block", NULL, sleep_scene },
@@ -168,5 +209,8 @@ const struct scene kern_scenes[] = {
 	    "lock.mutex=block", NULL, epoch_scene },
 	{ "mbuf", "four threads exchange large buffers through two depots",
 	    "lock.mutex=block kern.mbuf.depots=2", NULL, mbuf_scene },
+	{ "netlock", "two threads share the net lock, two need it alone",
+	    "lock.mutex=block net.inet.tcp.input=shared-socket", NULL,
+	    netlock_scene },
 	{ .name = NULL },
 };
