@@ -121,6 +121,11 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
  */
 #define	RW_READER	((uintptr_t)1)
 #define	RW_ONE		((uintptr_t)2)
+/*
+ * A thread that releases the lock and wants it again is faster than one that
+ * has to wake up.  After so many lost races a writer is let pass by all.
+ */
+#define	RW_STARVED	16
 
 void
 rw_init(struct rwlock *l, enum lock_class class)
@@ -130,6 +135,7 @@ rw_init(struct rwlock *l, enum lock_class class)
 	atomic_store_u32(&l->rw_writers, 0);
 	atomic_store_u32(&l->rw_seq, 0);
 	atomic_store_u32(&l->rw_parked, 0);
+	atomic_store_u32(&l->rw_starving, 0);
 	l->rw_class = (uint8_t)class;
 }
 
@@ -177,11 +183,18 @@ rw_tryread(struct rwlock *l)
 }
 
 static bool
-rw_trywrite(struct rwlock *l)
+rw_trywrite_first(struct rwlock *l)
 {
 	uintptr_t owner = 0;
 
 	return (atomic_cmpset_uptr(&l->rw_owner, &owner, self_word()));
+}
+
+static bool
+rw_trywrite(struct rwlock *l)
+{
+	return (__predict_true(atomic_load_u32(&l->rw_starving) == 0) &&
+	    rw_trywrite_first(l));
 }
 
 /* True if the lock was acquired. */
@@ -196,19 +209,28 @@ rw_spin(struct rwlock *l, bool (*try)(struct rwlock *))
 	return (false);
 }
 
-/* Parks until the lock is acquired. */
+/* Parks until the lock is acquired; writers is 1 for a writer. */
 static void
 rw_park(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
 {
+	uint32_t starving = 0;
+
 	atomic_fetchadd_u32(&l->rw_writers, writers);
 	atomic_fetchadd_u32(&l->rw_parked, 1);
-	for (;;) {
+	for (unsigned lost = 0;; lost++) {
 		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
 
 		if (try(l))
 			break;
+		if (lost == RW_STARVED && writers > 0) {
+			starving = 1;
+			atomic_fetchadd_u32(&l->rw_starving, starving);
+			try = rw_trywrite_first;
+		}
 		lock_park(&l->rw_seq, seq);
 	}
+	if (starving > 0)
+		atomic_fetchadd_u32(&l->rw_starving, -starving);
 	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
 	atomic_fetchadd_u32(&l->rw_writers, -writers);
 }

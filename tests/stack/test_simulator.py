@@ -93,6 +93,13 @@ def test_the_default_of_unix_sockets_is_the_cheapest_on_one_cpu_and_scales(sim: 
     assert many > 50 * one
 
 
+@pytest.mark.parametrize("cpus", ["2", "4"])
+def test_a_queue_is_emptied_beside_a_thread_that_takes_the_net_lock_again_at_once(sim: Installed, cpus: str) -> None:
+    options = ("--set", "net.isr.dispatch=deferred", "--set", "net.inet.tcp.input=exclusive")
+    (rate,) = rates(sim, "--workload", "forward", "--cpus", cpus, *options)
+    assert rate > 100000
+
+
 def test_a_forwarded_packet_costs_the_same_with_any_number_of_interfaces(sim: Installed) -> None:
     one, many = (
         simstack(sim, "--cpus", "1", "--streams", streams)["runs"][0]["instructions"] for streams in ("1", "56")
