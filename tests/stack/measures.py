@@ -74,7 +74,7 @@ class Bench:
         name = self.topology.host("linux")
         if (Path("/run/netns") / name).exists():
             return name
-        self.topology.add_host("linux")
+        self.topology.add_hosts("linux")
         for index, host in enumerate(("left", "right")):
             peer, data = self.topology.host(host), f"data{index}"
             run("ip", "-n", name, "link", "add", data, "type", "veth", "peer", "name", "plain1", "netns", peer)

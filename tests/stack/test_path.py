@@ -26,7 +26,11 @@ def test_a_knob_is_left_out_where_it_does_nothing() -> None:
     assert found["UNIX, unix.locking=pair"] == {**found["UNIX"], "unix.locking": "pair"}
 
 
-def test_giant_is_seen_in_a_message_of_each_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_giant_is_seen_in_a_message_of_each_way(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path, "BATCHES", 2)
+    monkeypatch.setattr(path, "MESSAGES", 3)
     assert path.main(["debug.mpsafenet=0"]) == 0
     _, *lines = capsys.readouterr().out.splitlines()
     counts = {line[: path.NAME].strip(): [int(word) for word in line[path.NAME :].split()] for line in lines}

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -70,10 +72,19 @@ def node_client(directory: Path, address: str) -> list[tuple[list[str], Check]]:
     return [(node(directory, "connect", address, "7100"), prints("exchanged"))]
 
 
+@functools.cache
+def echo() -> dict[str, bytes]:
+    """The files of Echo.java, compiled once for all tests."""
+    with tempfile.TemporaryDirectory() as directory:
+        run("javac", "-proc:none", "-d", directory, str(PROGRAMS / "Echo.java"))
+        return {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+
+
 def java(directory: Path, *words: str) -> list[str]:
-    """The command that runs Echo.java, compiled into the directory."""
+    """The command that runs Echo.java, compiled, from the directory."""
     if not (directory / "Echo.class").exists():
-        run("javac", "-proc:none", "-d", str(directory), str(PROGRAMS / "Echo.java"))
+        for name, content in echo().items():
+            (directory / name).write_bytes(content)
     return [*JAVA, "-cp", str(directory), "Echo", *words]
 
 

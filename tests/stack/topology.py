@@ -43,11 +43,16 @@ def impair(*harms: str, device: str = "tap0") -> dict[str, str]:
     return {f"if.{device}.impair.{harm}": "10000" for harm in harms}
 
 
-def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
-    """Run a command; return its standard output. A failure is an assertion with all output."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout)
+def run(*argv: str, check: bool = True, timeout: float = 180, text: str = "") -> str:
+    """Run a command with a text as its input; return its standard output. A failure is an assertion with all output."""
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=timeout)
     assert not check or done.returncode == 0, f"`{' '.join(argv)}` gave {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def batch(*words: str, lines: Sequence[str]) -> None:
+    """Let one process of ip(8) or tc(8) run some commands: `words` are its name and options."""
+    run(*words, "-batch", "-", text="".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,29 @@ class Installed:
         shutil.rmtree(self.directory)
 
 
+def _end(index: int) -> list[str]:
+    """Commands for the end of a link on a host: 10.99.INDEX.1, 2001:db8:INDEX::1."""
+    return [
+        f"address add 10.99.{index}.1/24 dev data0",
+        # nodad: a test does not wait for Linux's duplicate address detection
+        f"address add 2001:db8:{index}::1/64 dev data0 nodad",
+        "link set data0 up",
+        "link set lo up",
+        f"route add 10.99.0.0/16 via 10.99.{index}.2",
+        f"route add 2001:db8::/32 via 2001:db8:{index}::2",
+    ]
+
+
+def _redirects(index: int) -> list[str]:
+    """Commands that join dataINDEX of dut to tapINDEX."""
+    names = (f"data{index}", f"tap{index}")
+    match = "ingress protocol all u32 match u32 0 0 action mirred egress redirect dev"
+    return [
+        *(f"qdisc add dev {name} clsact" for name in names),
+        *(f"filter add dev {here} {match} {there}" for here, there in (names, names[::-1])),
+    ]
+
+
 class Topology:
     """left ──data0── dut ──data1── right; as a context it is removed again."""
 
@@ -108,48 +136,46 @@ class Topology:
         self.hosts: list[str] = []
 
     def __enter__(self) -> Self:
-        for host in ("left", "dut", "right"):
-            self.add_host(host)
+        self.add_hosts("left", "dut", "right")
+        dut = self.host("dut")
+        batch("ip", "-n", dut, lines=[*self._links(0, "left"), *self._links(1, "right")])
         for index, host in enumerate(("left", "right")):
-            self._link(index, host)
+            batch("ip", "-n", self.host(host), lines=_end(index))
+        batch("tc", "-n", dut, lines=[*_redirects(0), *_redirects(1)])
+        for host in ("left", "right"):
+            self._await_link(host)
         return self
 
     def __exit__(self, *exc: object) -> None:
         for child in reversed(self.children):
             self.stop(child)
-        for host in self.hosts:
-            run("ip", "netns", "delete", self.host(host))
+        batch("ip", lines=[f"netns delete {self.host(host)}" for host in self.hosts])
         shutil.rmtree(self.directory)
 
     def host(self, name: str) -> str:
         """The namespace of a host."""
         return f"{self.name}-{name}"
 
-    def add_host(self, name: str) -> None:
-        """Make another host, without a link."""
-        run("ip", "netns", "add", self.host(name))
-        self.hosts.append(name)
+    def add_hosts(self, *names: str) -> None:
+        """Make more hosts, without a link."""
+        batch("ip", lines=[f"netns add {self.host(name)}" for name in names])
+        self.hosts += names
 
-    def _link(self, index: int, host: str) -> None:
-        """Make a veth from host (10.99.INDEX.1, 2001:db8:INDEX::1) to dut's dataINDEX, joined to tapINDEX there."""
-        peer, dut = self.host(host), self.host("dut")
+    def _links(self, index: int, host: str) -> list[str]:
+        """Commands for a veth from a host to dut's dataINDEX, and for tapINDEX there."""
         data, tap = f"data{index}", f"tap{index}"
-        run("ip", "-n", dut, "link", "add", data, "type", "veth", "peer", "name", "data0", "netns", peer)
-        run("ip", "-n", peer, "address", "add", f"10.99.{index}.1/24", "dev", "data0")
-        # nodad: a test does not wait for Linux's duplicate address detection
-        run("ip", "-n", peer, "address", "add", f"2001:db8:{index}::1/64", "dev", "data0", "nodad")
-        run("ip", "-n", peer, "link", "set", "data0", "up")
-        run("ip", "-n", peer, "link", "set", "lo", "up")
-        run("ip", "-n", peer, "route", "add", "10.99.0.0/16", "via", f"10.99.{index}.2")
-        run("ip", "-n", peer, "route", "add", "2001:db8::/32", "via", f"2001:db8:{index}::2")
-        run("ip", "-n", dut, "tuntap", "add", tap, "mode", "tap", "user", str(UID), "multi_queue", "vnet_hdr")
-        for source, target in ((data, tap), (tap, data)):
-            run("ip", "-n", dut, "link", "set", source, "addrgenmode", "none")
-            run("ip", "-n", dut, "link", "set", source, "up", "promisc", "on")
-            run("tc", "-n", dut, "qdisc", "add", "dev", source, "clsact")
-            match = ("protocol", "all", "u32", "match", "u32", "0", "0")
-            run("tc", "-n", dut, "filter", "add", "dev", source, "ingress", *match,
-                "action", "mirred", "egress", "redirect", "dev", target)  # fmt: skip
+        return [
+            f"link add {data} type veth peer name data0 netns {self.host(host)}",
+            f"tuntap add {tap} mode tap user {UID} multi_queue vnet_hdr",
+            *(f"link set {name} {words}" for name in (data, tap) for words in ("addrgenmode none", "up promisc on")),
+        ]
+
+    def _await_link(self, host: str) -> None:
+        """Waits until Linux sends packets on a host's link: it drops them until it notices that both ends are up."""
+        until = time.monotonic() + PATIENCE
+        while run("ip", "-n", self.host(host), "-brief", "link", "show", "data0").split()[1] != "UP":
+            assert time.monotonic() < until, f"the link of {host} does not come up"
+            time.sleep(0.01)
 
     def on(self, host: str, *argv: str, check: bool = True, timeout: float = 180) -> str:
         """Runs a command on a host; its standard output."""
