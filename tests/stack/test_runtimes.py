@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gate.durations import cache
 from tests.stack.test_programs import LINUX, STACK, finish
 from tests.stack.test_servers import (
     NETWORKS,
@@ -124,7 +125,7 @@ def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, .
 def web(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The HTTP server and client in Go."""
     directory = tmp_path_factory.mktemp("go")
-    environment = {"PATH": "/usr/bin:/bin", "CGO_ENABLED": "0", "HOME": str(directory)}
+    environment = {"PATH": "/usr/bin:/bin", "CGO_ENABLED": "0", "HOME": str(directory), "GOCACHE": str(cache("go"))}
     program = directory / "web"
     subprocess.run([GO, "build", "-o", program, PROGRAMS / "web.go"], env=environment, check=True, timeout=PATIENCE)
     return str(program)
