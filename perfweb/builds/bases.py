@@ -4,8 +4,9 @@
 import re
 from collections.abc import Iterator
 
+from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.patches import Series
-from perfweb.builds.repositories import ROOT, Bench
+from perfweb.builds.repositories import Bench
 
 MOST_COMMITS = 200
 MOST_REFS = 100
@@ -31,7 +32,7 @@ def advice(bench: Bench, series: Series, branch: str) -> str:
 
 def _fitting(bench: Bench, series: Series, branch: str) -> list[str]:
     """Names of branches and tags that have the expected files; if there are none, the newest commit that has."""
-    expected = dict(expected_files(series))
+    expected = dict(expected_files(series, bench.kind))
     if not expected:
         return []
     refs = bench.output(
@@ -63,13 +64,13 @@ def _is(blob: str, wanted: str) -> bool:
     return blob.startswith(wanted) if wanted else blob.endswith(" missing")
 
 
-def expected_files(series: Series) -> Iterator[tuple[str, str]]:
+def expected_files(series: Series, kind: Kind = STACK) -> Iterator[tuple[str, str]]:
     """Paths with the beginning of the name of their content before the series; empty for a file that is made."""
     made = set[str]()
     for patch in series.patches:
         for change in _FILE.split(patch.diff)[1:]:
             head = change[: hunk.start()] if (hunk := _HUNK.search(change)) else change
-            old, new, index = _path(_OLD.search(head)), _path(_NEW.search(head)), _INDEX.search(head)
+            old, new, index = _path(_OLD.search(head), kind), _path(_NEW.search(head), kind), _INDEX.search(head)
             sha = index.group(1).decode() if index else ""
             path = old or new
             if path and path not in made and index and len(made) < MOST_FILES:
@@ -77,8 +78,7 @@ def expected_files(series: Series) -> Iterator[tuple[str, str]]:
             made |= {old, new}
 
 
-def _path(found: re.Match[bytes] | None) -> str:
+def _path(found: re.Match[bytes] | None, kind: Kind) -> str:
     """A path of a diff without its prefix; empty for one that is quoted, or no file."""
     name = found.group(1).decode("utf-8", "replace") if found else ""
-    begin = name.find(f"{ROOT}/")
-    return name[begin:] if begin >= 0 and not name.startswith('"') else ""
+    return "" if name.startswith('"') or name == "/dev/null" else kind.path(name)

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from perfweb.builds.kinds import KINDS
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import Repository, RepositoryError, check_name, git_command, git_environment
 from perfweb.plaintext import shown
@@ -98,7 +99,16 @@ def find(name: str) -> Mirror | None:
 
 def opened(mirror: Mirror | None) -> Repository:
     """Return the mirror as it is, or the service's own repository. Raises RepositoryError before the first fetch."""
-    return Repository.at(_folder(mirror) if mirror else settings.PATCH_REPOSITORY)
+    return Repository.at(_folder(mirror), KINDS[mirror.kind]) if mirror else Repository.at(settings.PATCH_REPOSITORY)
+
+
+def require_measured(mirror: Mirror | None) -> None:
+    """Raise RepositoryError for a repository whose kind no plan of this service measures."""
+    if mirror and not (kind := KINDS[mirror.kind]).measured:
+        raise RepositoryError(
+            f"Repository {mirror} holds {kind.title}, and no plan of this service measures that yet. "
+            "On your machine `./dev kernel` counts what a patch costs."
+        )
 
 
 def fetch(mirror: Mirror, *names: str, seconds: float = SECONDS) -> Repository:
@@ -124,7 +134,7 @@ def fetch(mirror: Mirror, *names: str, seconds: float = SECONDS) -> Repository:
                 raise
             there.fetch(_needed(there, names, error))
             log.warning("%s: only %s is fetched: %s", mirror, ", ".join(names), error)
-    return Repository.at(folder)
+    return opened(mirror)
 
 
 def keep(mirror: Mirror, sha: str) -> None:

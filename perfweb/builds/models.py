@@ -5,6 +5,8 @@ from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models.functions import Upper
 
+from perfweb.builds.kinds import KINDS, STACK
+
 
 class BuildState(models.TextChoices):
     PENDING = "pending", "pending"
@@ -46,10 +48,15 @@ class Mirror(models.Model):
     name = models.SlugField(max_length=64, unique=True)
     url = models.CharField(max_length=500, help_text="https:// without a password, or an absolute path")
     branch = models.CharField(max_length=100, default="main", help_text="the usual base of patches")
+    kind = models.CharField(
+        max_length=8, choices=[(kind.name, kind.title) for kind in KINDS.values()], default=STACK.name,
+        help_text="what its sources are, which decides what a patch may change",
+    )  # fmt: skip
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
+        constraints = [models.CheckConstraint(condition=models.Q(kind__in=list(KINDS)), name="mirror_kind_known")]
 
     def __str__(self) -> str:
         return self.name

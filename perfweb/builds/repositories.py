@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from perfweb.builds.kinds import STACK, Kind
+from perfweb.builds.kinds import STACK, Kind, is_prefix
 from perfweb.builds.patches import Patch, PatchError, Series
 from perfweb.builds.sources import SourceFile, Sources, pack
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 from perfweb.plaintext import shown
 
 ROOT = STACK.root
-"""Paths that a patch of the stack can change; nothing else of a commit is built."""
+"""Of the files of a commit, those below this folder are built."""
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
 LONGEST_SHOWN = 60
@@ -33,8 +33,6 @@ LONGEST_SHOWN = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
 _FILE_MODES = {"100644", "100755"}
 _GONE = "000000"
-_PREFIXES = {"a", "b", "c", "i", "o", "w", "1", "2"}
-"""Of paths in a diff, by git-config(1), diff.mnemonicPrefix."""
 _NAMES_OF_FILES = (b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy ")
 _FAILED_HUNK = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 _FAILED_FILE = re.compile(r"^error: (.+): (does not exist in index|already exists in index)$", re.MULTILINE)
@@ -168,7 +166,7 @@ class Bench:
     _command = git_command("protocol.allow=never")
 
     def __init__(self, git_dir: Path, folder: Path, kind: Kind = STACK, objects: Path | None = None) -> None:
-        self._kind = kind
+        self.kind = kind
         self._deadline = time.monotonic() + kind.seconds
         self._empty = folder / "empty"
         self._empty.mkdir()
@@ -207,13 +205,13 @@ class Bench:
         return pack(ROOT, self._files(tree), store, revision, committed)
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:
-        """Return the changes of the stack between `base` and `head`, as one diff or as a mail for `each` commit.
+        """Return the changes of measured files between `base` and `head`, as one diff or as a mail for `each` commit.
 
         Raises PatchError if there are none, or too many.
         """
         words = ("format-patch", "--stdout", f"--base={base}", f"{base}..{head}") if each else ("diff", base, head)
         plainly = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
-        command = [*self._command, words[0], *plainly, *words[1:], "--", f"{ROOT}/"]
+        command = [*self._command, words[0], *plainly, *words[1:], "--", *self.kind.pathspec]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=self._empty, env=self._environment) as git:
             assert git.stdout is not None  # noqa: S101
             made = git.stdout.read(PATCH_BYTES + 1)
@@ -221,7 +219,7 @@ class Bench:
         if len(made) > PATCH_BYTES:
             raise PatchError(f"These changes have more than {PATCH_BYTES} bytes. Submit a smaller range.")
         if not made:
-            raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
+            raise PatchError(f"Nothing {self.kind.where} is changed: there is nothing to measure.")
         return made
 
     def output(self, *words: str, given: bytes = b"") -> str:
@@ -268,7 +266,7 @@ class Bench:
             before,
             after,
         )
-        return changed_files(listing, which, self._kind)
+        return changed_files(listing, which, self.kind)
 
     def _strip_level(self, diff: bytes, which: str) -> int:
         """Return how many leading parts to strip from the paths of a diff: 1 for a/stack/x, 0 for stack/x.
@@ -276,14 +274,14 @@ class Bench:
         git has other prefixes than a/ and b/ with diff.mnemonicPrefix, and none with diff.noprefix. diff(1) has the
         names of two folders there.
         """
-        path, root = _first_path(diff, which), self._kind.root
+        path, root = _first_path(diff, which), self.kind.root
         first, *others = path.removeprefix('"').split("/")
         if not root:
-            whole = first not in _PREFIXES and self.output("--literal-pathspecs", "ls-files", "--", first)
+            whole = not is_prefix(first) and self.output("--literal-pathspecs", "ls-files", "--", first)
             return 0 if whole else 1
         if first == root and others:
             return 0
-        if first in _PREFIXES or others[:1] == [root]:
+        if is_prefix(first) or others[:1] == [root]:
             return 1
         named = shown(path, 200)
         raise PatchError(f"{which} names {named}; files are a/{root}/… or {root}/…, as git diff prints them.")
@@ -326,7 +324,7 @@ class Bench:
                 env=self._environment, timeout=max(self._deadline - time.monotonic(), 0.1),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise PatchError(f"Applying this takes longer than {self._kind.seconds:g} s. Send less at once.") from None
+            raise PatchError(f"Applying this takes longer than {self.kind.seconds:g} s. Send less at once.") from None
 
 
 @dataclass(frozen=True)
@@ -371,7 +369,7 @@ def _check_entry(about: str, path: str, which: str, kind: Kind) -> None:
             f"and {PATCH_PATH_FOLDERS} folders at most."
         )
     if not kind.allows(path):
-        raise PatchError(f"{which} changes {shown(path, 200)}; a patch may change files below {kind.root}/ only.")
+        raise PatchError(f"{which} changes {shown(path, 200)}; a patch may change files {kind.where} only.")
     if mode not in _FILE_MODES | {_GONE}:
         what = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"something of mode {mode}")
         raise PatchError(f"{which} makes {shown(path, 200)} {what}; a patch may make plain files only.")

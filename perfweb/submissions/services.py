@@ -117,6 +117,7 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
             stages = bench.apply(series, base)
         except ConflictError as error:
             conflict = ConflictError(f"{error} {advice(bench, series, _branch(mirror))}", error.hunk, error.there)
+    mirrors.require_measured(mirror)
     title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
     changed = _digest([base.sha, *(stage.tree for stage in stages)])
     text = wanted.plan or _plan(wanted, f"patch-{changed[:8]}", title, len(series.patches))

@@ -11,7 +11,7 @@ from itertools import pairwise
 from django.db import transaction
 
 from perfweb.builds import mirrors
-from perfweb.builds.repositories import ROOT, Repository, RepositoryError, read_time
+from perfweb.builds.repositories import Repository, RepositoryError, read_time
 from perfweb.plaintext import plain
 from perfweb.tracking.models import Rhythm, TrackedBranch, TrackedCommit
 
@@ -59,8 +59,8 @@ def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
             )
         chain = bench.output("rev-list", "--first-parent", "--reverse", f"{since}..{tip}", "--").split()
         listings = [bench.output("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
-        words = ("--no-show-signature", "--first-parent", "--reverse", _FORMAT, f"{since}..{tip}", "--", f"{ROOT}/")
-        listings.append(bench.output("log", *words))
+        words = ("--no-show-signature", "--first-parent", "--reverse", _FORMAT, f"{since}..{tip}", "--")
+        listings.append(bench.output("log", *words, *repository.kind.pathspec))
     places = {sha: place for place, sha in enumerate([since, *chain], start=1)}
     return [_listed(line, places) for text in listings for line in text.split("\n") if line]
 

@@ -66,6 +66,7 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
         _check_real(known)
     branch = known or TrackedBranch(name=wanted.name, plan=wanted.plan)
     branch.mirror = mirrors.find(wanted.mirror)
+    mirrors.require_measured(branch.mirror)
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)

@@ -15,6 +15,7 @@ import pytest
 from pytest_django import Settings
 
 from perfweb.builds import mirrors
+from perfweb.builds.kinds import LINUX
 from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import Repository, RepositoryError
@@ -51,6 +52,18 @@ def test_changes_are_a_patch_that_applies_where_they_began(pulled: Mirror, check
     with repository.bench() as bench:
         stages = bench.apply(series, repository.commit(found.base))
     assert [[file.path for file in stage.files] for stage in stages] == [["stack/net/if.c"]] * (2 if each else 1)
+
+
+def test_changes_of_a_repository_of_linux_are_those_of_all_files(pulled: Mirror) -> None:
+    pulled.kind = LINUX.name
+    repository = mirrors.fetch(pulled, PULL)
+    series = read_series(mirrors.changes(repository, "main", PULL, each=True).patch)
+    with repository.bench() as bench:
+        stages = bench.apply(series, repository.commit(series.base))
+    assert [[file.path for file in stage.files] for stage in stages] == [
+        ["docs/x.md", "stack/net/if.c"],
+        ["stack/net/if.c"],
+    ]
 
 
 def test_a_copy_follows_what_is_fetched(pulled: Mirror, checkout: Checkout) -> None:
@@ -273,6 +286,7 @@ from django.conf import settings
 django.setup()
 settings.PERFWEB_VAR = Path(sys.argv[1])
 from perfweb.builds import mirrors
+from perfweb.builds.kinds import LINUX
 from perfweb.builds.models import Mirror
 mirrors.fetch(Mirror(name="slow", url=sys.argv[2]))
 """

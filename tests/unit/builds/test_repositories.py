@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perfweb.builds.bases import expected_files
+from perfweb.builds.kinds import LINUX
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import ConflictError, Repository, RepositoryError, Stage
 from perfweb.builds.sources import SourceError, pack_sources
@@ -221,6 +223,28 @@ HOSTILE = {
     "nothing": (b"diff --git a/stack/net/if.c b/stack/net/if.c\n", "The patch"),
     "option": (b"diff --git a/stack/x b/stack/x\n--- --help\n+++ --help\n@@ -1 +1 @@\n-a\n+b\n", "The patch"),
 }
+
+
+@pytest.mark.parametrize("prefix", [[], ["--no-prefix"]])
+def test_a_patch_of_linux_may_change_every_file(checkout: Checkout, prefix: list[str]) -> None:
+    checkout.edit("README.md", lambda text: text + "More.\n")
+    checkout.put("net/ipv4/tcp.c", "int tcp;\n")
+    series = read_series(checkout.diff(*prefix))
+    repository = Repository.at(checkout.tree, LINUX)
+    with repository.bench() as bench:
+        (stage,) = bench.apply(series, repository.commit())
+    assert [file.path for file in stage.files] == ["README.md", "net/ipv4/tcp.c"]
+    readme = checkout.git("rev-parse", "HEAD:README.md").decode()
+    expected = dict(expected_files(series, LINUX))
+    assert (readme.startswith(expected["README.md"]), expected["net/ipv4/tcp.c"]) == (True, "")
+
+
+@pytest.mark.parametrize("name", ["link", "submodule", "git", "dots", "40 folders", "control characters", "cut"])
+def test_a_hostile_diff_of_linux_is_refused(checkout: Checkout, name: str) -> None:
+    content, sentence = HOSTILE[name]
+    repository = Repository.at(checkout.tree, LINUX)
+    with repository.bench() as bench, pytest.raises(PatchError, match=re.escape(sentence)):
+        bench.apply(read_series(content), repository.commit())
 
 
 @pytest.mark.parametrize("name", HOSTILE)

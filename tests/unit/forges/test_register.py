@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from perfweb.accounts.models import Role, User
 from perfweb.builds import mirrors
+from perfweb.builds.kinds import LINUX
 from perfweb.builds.models import Mirror
 from perfweb.forges import secrets
 from perfweb.forges.models import Member, Project
@@ -35,6 +36,13 @@ def test_a_repository_alone(options: dict[str, Any], capsys: pytest.CaptureFixtu
     call_command("register_repository", "demo", url=options["url"])
     assert mirrors.opened(Mirror.objects.get()).commit("main").sha
     assert capsys.readouterr().out.startswith("repository demo: main is ")
+
+
+def test_a_repository_keeps_its_kind(options: dict[str, Any]) -> None:
+    call_command("register_repository", "linux", url=options["url"], kind="linux")
+    assert mirrors.opened(Mirror.objects.get()).kind is LINUX
+    with pytest.raises(CommandError, match="linux is of kind linux: register another kind with another name"):
+        call_command("register_repository", "linux", url=options["url"])
 
 
 def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

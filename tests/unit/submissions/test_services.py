@@ -12,6 +12,8 @@ from pytest_django import Settings
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Role
 from perfweb.accounts.permissions import NotAllowedError
+from perfweb.builds import mirrors
+from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError
 from perfweb.builds.repositories import RepositoryError
 from perfweb.builds.sources import pack_sources
@@ -131,6 +133,18 @@ def test_commit_and_pull_request_by_their_names(author: Actor, topic: str, repos
 def test_commit_that_cannot_be_measured(author: Actor, topic: str, ref: str, mirror: str, sentence: str) -> None:
     with pytest.raises(services.PROBLEMS, match=sentence):
         services.submit(author, b"", replace(WANTED, ref=ref, mirror=mirror))
+    assert not Submission.objects.exists()
+
+
+def test_a_patch_of_a_kernel_is_checked_and_then_refused(maintainer: Actor, diff: bytes, repository: Checkout) -> None:
+    mirror = Mirror.objects.create(name="linux", url=str(repository.tree), kind="linux")
+    mirrors.fetch(mirror)
+    wanted = replace(WANTED, mirror="linux")
+    with pytest.raises(RepositoryError, match=r"holds the Linux kernel, and no plan .* `\./dev kernel` counts"):
+        services.submit(maintainer, diff, wanted)
+    link = b"diff --git a/net/x b/net/x\nnew file mode 120000\n--- /dev/null\n+++ b/net/x\n@@ -0,0 +1 @@\n+/etc/x\n"
+    with pytest.raises(PatchError, match="net/x a symbolic link"):
+        services.submit(maintainer, link, wanted)
     assert not Submission.objects.exists()
 
 

@@ -12,6 +12,7 @@ from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action
 from perfweb.builds import mirrors
+from perfweb.builds.kinds import KINDS, STACK
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
 from perfweb.forges import secrets, sending
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="name of the repository here: letters, digits and -")
         parser.add_argument("--url", required=True, help="where git fetches it: https://…, or an absolute path")
         parser.add_argument("--branch", default="main", help="target branch of pull requests (default: main)")
+        parser.add_argument("--kind", choices=list(KINDS), default=STACK.name, help="what it holds (default: stack)")
         parser.add_argument("--forge", choices=ForgeName.values)
         parser.add_argument("--project", help="owner/name on the forge")
         parser.add_argument("--api", help="such as https://api.github.com, https://gitlab.example.org/api/v4")
@@ -45,7 +47,7 @@ class Command(BaseCommand):
         try:
             mirrors.check(options["url"])
             with audit.action(on_server(), Action.REGISTER_REPOSITORY, f"repository {name}", options["url"]):
-                mirror = _mirror(name, options["url"], options["branch"])
+                mirror = _mirror(name, options)
                 project = _project(mirror, options) if options["forge"] else None
                 for pair in options["allow"]:
                     _allow(project, pair)
@@ -73,9 +75,11 @@ def _report_token(out: OutputWrapper, project: Project) -> None:
     out.write(f"the bot's token: in {file}; {project.login} may write to {project.path}")
 
 
-def _mirror(name: str, url: str, branch: str) -> Mirror:
+def _mirror(name: str, options: dict[str, Any]) -> Mirror:
     mirror = Mirror.objects.filter(name=name).first() or Mirror(name=name)
-    mirror.url, mirror.branch = url, branch
+    if mirror.pk and mirror.kind != options["kind"]:
+        raise CommandError(f"repository {name} is of kind {mirror.kind}: register another kind with another name")
+    mirror.url, mirror.branch, mirror.kind = options["url"], options["branch"], options["kind"]
     try:
         mirror.full_clean()
     except ValidationError as error:
