@@ -5,6 +5,13 @@
  *     left  10.1.0.1 fd01::1 --- .2 router .2 --- 10.2.0.1 fd02::1  right
  *
  * Set up by rtnetlink(7), because then the guest needs no other program.
+ *
+ * Linux hashes a neighbour by its address, a random number and the address of
+ * its net_device in memory (arp_hashfn(), ndisc_hashfn()).  The latter moves
+ * with the kernel's layout, and a longer chain would look like a cost of a
+ * patch.  So idle neighbours make the tables large; then the neighbours of the
+ * hosts are added, and Linux puts the newest one at the head of its chain.
+ * They are permanent, so no packet resolves them and no timer moves them.
  */
 #define _GNU_SOURCE
 #include <sys/socket.h>
@@ -13,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -22,6 +30,17 @@
 #include <unistd.h>
 
 #include "guest.h"
+
+#define IDLE_NEIGHBOURS	1000	/* of each family: a table of 1024 chains */
+
+/* The ends of a pair of veth. */
+struct ends {
+	unsigned char	near[6];
+	unsigned char	far[6];
+};
+
+static const struct ends left_pair = { { 2, 0, 0, 0, 1, 2 }, { 2, 0, 0, 0, 1, 1 } };
+static const struct ends right_pair = { { 2, 0, 0, 0, 2, 2 }, { 2, 0, 0, 0, 2, 1 } };
 
 static int	namespaces[HOSTS];
 
@@ -89,18 +108,21 @@ finish(const char *what)
 }
 
 static void
-add_pair(const char *name, const char *peer, enum host other)
+add_pair(const char *name, const struct ends *addresses, const char *peer,
+    enum host other)
 {
 	struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
 	struct rtattr *about, *data, *end;
 
 	start(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &link, sizeof(link));
 	attribute(IFLA_IFNAME, name, strlen(name) + 1);
+	attribute(IFLA_ADDRESS, addresses->near, sizeof(addresses->near));
 	about = attribute(IFLA_LINKINFO, "", 0);
 	attribute(IFLA_INFO_KIND, "veth", 4);
 	data = attribute(IFLA_INFO_DATA, "", 0);
 	end = attribute(VETH_INFO_PEER, &link, sizeof(link));
 	attribute(IFLA_IFNAME, peer, strlen(peer) + 1);
+	attribute(IFLA_ADDRESS, addresses->far, sizeof(addresses->far));
 	attribute(IFLA_NET_NS_FD, &namespaces[other], sizeof(int));
 	close_nest(end);
 	close_nest(data);
@@ -150,6 +172,39 @@ add_address(const char *name, const char *text)
 	attribute(IFA_LOCAL, bytes, length);
 	attribute(IFA_ADDRESS, bytes, length);
 	finish(text);
+}
+
+static void
+add_neighbour(const char *name, const char *text, const unsigned char *link)
+{
+	unsigned char bytes[16];
+	size_t length;
+	int family = parse(text, bytes, &length);
+	struct ndmsg neighbour = {
+		.ndm_family = family,
+		.ndm_ifindex = if_nametoindex(name),
+		.ndm_state = NUD_PERMANENT,
+	};
+
+	start(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &neighbour,
+	    sizeof(neighbour));
+	attribute(NDA_DST, bytes, length);
+	attribute(NDA_LLADDR, link, 6);
+	finish(text);
+}
+
+/* No packet goes to these. */
+static void
+add_idle_neighbours(const char *name)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (int i = 0; i < IDLE_NEIGHBOURS; i++) {
+		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
+		add_neighbour(name, text, left_pair.far);
+		snprintf(text, sizeof(text), "fd03::%x", i);
+		add_neighbour(name, text, left_pair.far);
+	}
 }
 
 static void
@@ -208,14 +263,22 @@ set_up_end(const char *name, const char *address, const char *address6)
 	set_up(name);
 }
 
+static void
+meet(const char *name, const unsigned char *link, const char *address,
+    const char *address6)
+{
+	add_neighbour(name, address, link);
+	add_neighbour(name, address6, link);
+}
+
 void
 set_up_network(void)
 {
 	for (enum host host = LEFT; host < HOSTS; host++)
 		make_host(host);
 	enter(ROUTER);
-	add_pair("toleft", "data", LEFT);
-	add_pair("toright", "data", RIGHT);
+	add_pair("toleft", &left_pair, "data", LEFT);
+	add_pair("toright", &right_pair, "data", RIGHT);
 	set_up_end("toleft", "10.1.0.2", "fd01::2");
 	set_up_end("toright", "10.2.0.2", "fd02::2");
 	write_file("/proc/sys/net/ipv4/ip_forward", "1");
@@ -228,4 +291,12 @@ set_up_network(void)
 	set_up_end("data", "10.1.0.1", "fd01::1");
 	add_route("10.2.0.0", "10.1.0.2");
 	add_route("fd02::", "fd01::2");
+	add_idle_neighbours("data");
+	meet("data", left_pair.near, "10.1.0.2", "fd01::2");
+	enter(ROUTER);
+	meet("toleft", left_pair.far, "10.1.0.1", "fd01::1");
+	meet("toright", right_pair.far, "10.2.0.1", "fd02::1");
+	enter(RIGHT);
+	meet("data", right_pair.near, "10.2.0.2", "fd02::2");
+	enter(LEFT);
 }
