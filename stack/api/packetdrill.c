@@ -238,6 +238,8 @@ pd_splice(void *arg, int in, off_t *in_off, int out, off_t *out_off,
 		return ((int)api_return(ESPIPE, 0));
 	if (len > sizeof(buf))
 		len = sizeof(buf);
+	if (fd_ours(in) && sockatmark(in) == 1)
+		return (0);
 	n = fd_ours(in) ? recv(in, buf, len, (flags & SPLICE_F_NONBLOCK) != 0 ?
 	    MSG_DONTWAIT : 0) : read(in, buf, len);
 	return ((int)(n > 0 ? write(out, buf, (size_t)n) : n));

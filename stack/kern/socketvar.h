@@ -228,9 +228,10 @@ struct protosw {
 	void		(*pr_rcvd)(struct socket *so) REQUIRES(so->so_lock);
 	/*
 	 * Bytes that may be appended to so_snd beyond its space, because fewer
-	 * would delay transmission.  NULL: only the space counts.
+	 * would delay transmission.  NULL: only the space counts.  fill: for
+	 * a write that has not waited, which may complete what was begun.
 	 */
-	uint32_t	(*pr_sendroom)(const struct socket *so)
+	uint32_t	(*pr_sendroom)(const struct socket *so, bool fill)
 			    REQUIRES(so->so_lock);
 	/*
 	 * Sends.  Streams: m is NULL, and data has been appended to so_snd.
@@ -560,8 +561,11 @@ struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
 void	 sbflush(struct socket *, struct sockbuf *);
 void	 sbflushpackets(struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
-/* How many of resid bytes a writer may append now; 0: it must wait. */
-uint32_t sosendspace(const struct socket *so, size_t resid)
+/*
+ * How many of resid bytes a writer may append now; 0: it must wait.  fill: see
+ * pr_sendroom.
+ */
+uint32_t sosendspace(const struct socket *so, size_t resid, bool fill)
     REQUIRES(so->so_lock);
 /*
  * Serializes readers (or writers) of a buffer.  EWOULDBLOCK with MSG_DONTWAIT,

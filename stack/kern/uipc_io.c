@@ -141,13 +141,14 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
     size_t *n) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_snd;
+	bool fill = true;
 	int error;
 
 	for (;;) {
 		error = sosenderror(so);
 		if (error != 0)
 			return (error);
-		*n = sosendspace(so, resid);
+		*n = sosendspace(so, resid, fill);
 		if (__predict_true((so->so_state & SS_ISCONNECTED) != 0) &&
 		    __predict_true(*n > 0))
 			break;
@@ -156,6 +157,7 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 		error = sbwait(so, sb, "sbwait", deadline);
 		if (error != 0)
 			return (error);
+		fill = false;
 	}
 	if (*n > resid)
 		*n = resid;
@@ -201,7 +203,7 @@ sosend_more(const struct socket *so, size_t resid, int flags)
 {
 	if (__predict_true(resid == 0))
 		return (flags & (MSG_MORE | MSG_OOB));
-	return (sosendspace(so, resid) > 0 ? MSG_MORE : 0);
+	return (sosendspace(so, resid, true) > 0 ? MSG_MORE : 0);
 }
 
 static int

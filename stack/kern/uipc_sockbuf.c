@@ -24,7 +24,7 @@ sbspace(const struct sockbuf *sb)
 }
 
 uint32_t
-sosendspace(const struct socket *so, size_t resid) REQUIRES(so->so_lock)
+sosendspace(const struct socket *so, size_t resid, bool fill) REQUIRES(so->so_lock)
 {
 	const struct protosw *pr = so->so_proto;
 	const struct sockbuf *sb = &so->so_snd;
@@ -32,7 +32,7 @@ sosendspace(const struct socket *so, size_t resid) REQUIRES(so->so_lock)
 
 	if (space < sb->sb_lowat && space < resid)
 		return (0);
-	room = pr->pr_sendroom != NULL ? pr->pr_sendroom(so) : UINT32_MAX;
+	room = pr->pr_sendroom != NULL ? pr->pr_sendroom(so, fill) : UINT32_MAX;
 	return (space < room ? space : room);
 }
 

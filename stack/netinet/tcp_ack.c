@@ -189,9 +189,11 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	bool fin = false;
 
 	if (__predict_false(!tcp_ack_plausible(tp, sg->sg_ack))) {
-		if (SEQ_GT(sg->sg_ack, tp->snd_max))
-			TCPSTAT_INC(rcvacktoomuch);
-		return (STEP_ACK);
+		if (!SEQ_GT(sg->sg_ack, tp->snd_max))
+			return (STEP_ACK);
+		TCPSTAT_INC(rcvacktoomuch);
+		return (atomic_load_u32(&tcp_answer_unsent) ? STEP_ACK :
+		    STEP_DROP);
 	}
 	tcp_sack_input(tp, sg, &a);
 	if (SEQ_GT(sg->sg_ack, tp->snd_una))

@@ -105,8 +105,9 @@ tcp_cc_afteridle(struct tcpcb *tp)
 		return;
 	if (tp->t_cc->cc_after_idle != NULL)
 		tp->t_cc->cc_after_idle(tp);
+	/* a probe of a closed window sends no data */
 	if (__predict_false(tp->snd_cwnd > initial_window(tp) &&
-	    getuptime() - tp->t_lastsend > tp->t_rto))
+	    tp->snd_wnd > 0 && getuptime() - tp->t_lastsend > tp->t_rto))
 		tp->snd_cwnd = initial_window(tp);
 }
 

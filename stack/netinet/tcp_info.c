@@ -57,6 +57,19 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_rcv_wscale = tp->rcv_scale & 0xf;
 }
 
+/* Lost bytes; Linux counts them until the retransmission is acknowledged. */
+static uint32_t
+missing(const struct tcpcb *tp)
+{
+	const struct tcp_sent *r;
+	uint32_t bytes = tp->t_lostbytes;
+
+	TAILQ_FOREACH(r, &tp->t_inflight, tlink)
+		if (r->again)
+			bytes += r->end - r->seq;
+	return (bytes);
+}
+
 static void
 fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -75,7 +88,7 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	/* Linux counts packets, TCP counts bytes */
 	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
 	ti->tcpi_sacked = tp->t_sackedbytes / mss;
-	ti->tcpi_lost = tp->t_lostbytes / mss;
+	ti->tcpi_lost = missing(tp) / mss;
 	ti->tcpi_snd_ssthresh = tp->snd_ssthresh >= INT32_MAX ?
 	    INT32_MAX : tp->snd_ssthresh / mss;	/* not determined yet */
 	ti->tcpi_snd_cwnd = tp->snd_cwnd / mss;
@@ -85,7 +98,7 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_bytes_acked = tp->t_bytes_acked;
 	ti->tcpi_bytes_retrans = tp->t_rexmitbytes;
 	ti->tcpi_dsack_dups = (uint32_t)(tp->t_dsackbytes / mss);
-	ti->tcpi_reord_seen = tp->t_rack.reordered;
+	ti->tcpi_reord_seen = tp->t_rack.reorderings;
 	ti->tcpi_delivered = (uint32_t)((tp->t_bytes_acked +
 	    tp->t_sackedbytes + mss - 1) / mss);
 	ti->tcpi_segs_out = tp->t_segs_out;
@@ -192,7 +205,8 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	ti.tcpi_rtt = usec(tp->t_srtt);
 	ti.tcpi_rttvar = usec(tp->t_rttvar);
 	ti.tcpi_min_rtt = usec(tp->t_rttmin);
-	ti.tcpi_reordering = 3;		/* RFC 5681's duplicate ACK threshold */
+	/* RFC 5681's duplicate ACK threshold, or the distance observed */
+	ti.tcpi_reordering = tp->t_rack.distance > 3 ? tp->t_rack.distance : 3;
 	if (*len > TCP_INFO_LEN)
 		*len = TCP_INFO_LEN;
 	memset(val, 0, *len);

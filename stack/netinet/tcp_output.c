@@ -115,6 +115,51 @@ usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 }
 
 /*
+ * The max burst as Linux sizes it, in bytes: what the connection sends in
+ * about 1 ms, and more if the path is short, but min_segs segments at least;
+ * and half the congestion window, so that two bursts can be in flight.
+ */
+__cold static uint32_t
+paced_burst(const struct tcpcb *tp, uint32_t most, uint32_t min_segs)
+{
+	const uint32_t cwnd = tp->snd_cwnd / tp->t_maxseg, half = cwnd > 1 ?
+	    cwnd / 2 : 1;
+	const unsigned percent = tp->snd_cwnd < tp->snd_ssthresh / 2 ?
+	    200 : 120;
+	const nsec_t shift = tp->t_rttmin / NSEC_PER_USEC / 512;
+	const nsec_t rtt = tp->t_rttlast != NSEC_FOREVER &&
+	    tp->t_rttlast > tp->t_srtt ? tp->t_rttlast : tp->t_srtt;
+	uint64_t bytes = shift < 32 ? 65536U >> shift : 0;
+	uint32_t segs;
+
+	if (rtt > 0)
+		bytes += (uint64_t)tp->snd_cwnd * percent *
+		    (NSEC_PER_SEC / 100 / 1024) / rtt;
+	if (bytes > most)
+		bytes = most;
+	segs = (uint32_t)bytes / tp->t_maxseg;
+	if (segs < min_segs)
+		segs = min_segs;
+	return ((segs < half ? segs : half) * tp->t_maxseg);
+}
+
+/* How many of len bytes, more than a segment, one burst may have. */
+static uint32_t
+burst(const struct tcpcb *tp, uint32_t len)
+{
+	const uint32_t min_segs = atomic_load_u32(&tcp_min_tso_segs);
+	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256;
+
+	most -= tcp_tail(tp, most);
+	if (__predict_false(min_segs != 0)) {
+		const uint32_t paced = paced_burst(tp, most, min_segs);
+
+		most = paced < most ? paced : most;
+	}
+	return (len < most ? len : most);
+}
+
+/*
  * How much to send at once of len bytes permitted by the windows, when queued
  * bytes wait: whole segments, and a partial one only when it is due (RFC 9293
  * section 3.8.6.2.1).
@@ -122,10 +167,10 @@ usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 static uint32_t
 worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 {
-	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, tail;
+	uint32_t tail;
 
-	if (len + tp->t_maxseg > most && len > most - tcp_tail(tp, most))
-		len = most - tcp_tail(tp, most);
+	if (__predict_false(len > tp->t_maxseg))
+		len = burst(tp, len);
 	if (len == 0)
 		return (0);
 	tail = tcp_tail(tp, len);
@@ -399,11 +444,11 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 		flags |= TH_FIN;
 	/*
 	 * RFC 9293 section 3.9.1.2 requires PSH on the last bytes in the
-	 * buffer.  On a large segment it makes receivers that merge segments
-	 * deliver it.
+	 * buffer, unless the program has announced more.  On a large segment
+	 * it makes receivers that merge segments deliver it.
 	 */
-	if (*len > 0 && (seq + *len == tp->snd_una + sb->sb_cc ||
-	    *len > tp->t_maxseg))
+	if (*len > 0 && ((seq + *len == tp->snd_una + sb->sb_cc &&
+	    (tp->t_flags & TF_NOPUSH) == 0) || *len > tp->t_maxseg))
 		flags |= TH_PUSH;
 	flags |= tcp_ecn_output(tp, *len > 0 && seq == tp->snd_max, &ecn);
 	if (tp->t_flags & TF_ECN) {

@@ -12,9 +12,24 @@
 #define	DUPTHRESH	3
 #define	PERSIST_ROUNDS	16 /* recoveries for which a larger window is kept */
 #define	MULT_MAX	250
-/* Min PTO: a busy host may answer later than 2 SRTT. */
-#define	PTO_MIN		(10 * NSEC_PER_MSEC)
 #define	PTO_UNKNOWN	NSEC_PER_SEC
+
+/* An original was overtaken; records the distance in segments (TCP_INFO). */
+__cold static void
+count_reordering(struct tcpcb *tp, const struct tcp_sent *r,
+    struct tcp_acked *a)
+{
+	struct tcp_rack *rk = &tp->t_rack;
+	const uint32_t segs = tcp_segments(tp, a->fack - r->seq);
+
+	rk->reordered = true;
+	if (a->reordered)
+		return;		/* a lower record of the same ACK was farther */
+	a->reordered = true;
+	rk->reorderings++;
+	if (segs > rk->distance)
+		rk->distance = segs;
+}
 
 /* Section 6.2, steps 1 to 3, for a record that was just delivered. */
 void
@@ -26,7 +41,7 @@ tcp_rack_delivered(struct tcpcb *tp, const struct tcp_sent *r,
 
 	/* one ACK may deliver several records, in any order */
 	if (!r->again && SEQ_LT(r->end, a->fack))
-		rk->reordered = true;
+		count_reordering(tp, r, a);
 	rk->fack = seq_max(rk->fack, r->end);
 	if (r->again) {
 		/* the ACK may be for the original transmission */
@@ -162,8 +177,9 @@ tcp_tlp_schedule(struct tcpcb *tp)
 		pto = 2 * tp->t_srtt;
 		if (tp->snd_max - tp->snd_una <= tp->t_maxseg)
 			pto += tcp_msec(&tcp_tlp_ackdelay);
-		if (pto < PTO_MIN)
-			pto = PTO_MIN;
+		/* a busy host may answer later than 2 SRTT */
+		if (pto < tcp_msec(&tcp_tlp_min))
+			pto = tcp_msec(&tcp_tlp_min);
 	}
 	tcp_timer_set(tp, TT_PROBE, pto);
 	if (tp->t_deadline[TT_PROBE] > tp->t_deadline[TT_REXMT])

@@ -117,7 +117,8 @@ deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
 	tp->rcv_nxt += len;
 	tp->t_bytes_received += len;
 	TCPSTAT_ADD(rcvbyte, len);
-	if (so->so_state & SS_CANTRCVMORE) {	/* shut down for reading */
+	if (__predict_false((so->so_state & SS_CANTRCVMORE) != 0) &&
+	    atomic_load_u32(&tcp_shutrd_keeps) == 0) {
 		m_freem(m);
 		return;
 	}
@@ -398,7 +399,8 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 		return (tp->t_state == TCPS_TIME_WAIT ? STEP_ACK : STEP_NEXT);
 	if (__predict_false(is_orphaned(tp, sg))) {
 		TCPSTAT_INC(rcvafterclose);
-		tcp_drop(tp, ECONNRESET);
+		tcp_reset(sg, &tp->t_inp.inp_opts);	/* as all systems */
+		tcp_close(tp);
 		return (STEP_GONE);
 	}
 	if (__predict_false(sg->sg_seq != tp->rcv_nxt)) {

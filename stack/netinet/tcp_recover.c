@@ -304,6 +304,21 @@ grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /*
+ * Of acked bytes, those that duplicate ACKs had not reported: each stood for a
+ * segment, and let another one be sent (RFC 3042).
+ */
+static uint32_t
+not_counted(const struct tcpcb *tp, uint32_t acked, unsigned dupacks)
+{
+	const uint32_t counted = dupacks * tp->t_maxseg;
+
+	if (__predict_true(dupacks == 0) || acked <= tp->t_maxseg)
+		return (acked);
+	return (acked - tp->t_maxseg > counted ? acked - counted :
+	    tp->t_maxseg);
+}
+
+/*
  * Called after an ACK was applied to the send buffer and the send map.  ack is
  * its number, which may be less than snd_una.
  */
@@ -312,6 +327,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const bool calm = tp->t_recovery == TR_OPEN;
+	const unsigned dupacks = tp->t_dupacks;
 	bool lost;
 
 	if (tcp_tlp_acked(tp, ack, a) && calm)
@@ -343,7 +359,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 		reduce_rate(tp, a, lost);
 	else if (calm && a->acked > 0)
 		tcp_cc_acked(tp, tp->t_flags & TF_SACK ? a->delivered :
-		    a->acked);
+		    not_counted(tp, a->acked, dupacks));
 	if (__predict_true(a->acked > 0) || a->delivered > 0)
 		tcp_tlp_schedule(tp);
 }

@@ -34,6 +34,8 @@ struct tcp_rack {
 	tcp_seq		 fack;		/* highest delivered sequence */
 	tcp_seq		 dsack_end;	/* the round with a DSACK ends here */
 	bool		 reordered, dsack_round;
+	/* for TCP_INFO: ACKs that showed reordering, its max in segments */
+	uint32_t	 reorderings, distance;
 	unsigned	 mult, persist;	/* reo_wnd_mult, reo_wnd_persist */
 };
 struct tcp_tlp {

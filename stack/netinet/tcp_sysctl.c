@@ -87,6 +87,25 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_tlp_ackdelay, "tlp_ackdelay", 40, 0, 500,			\
 	    "max delay of the peer's ACK that a tail loss probe of one "	\
 	    "segment waits for, ms (RFC 8985 section 7.2); Linux: 200")	\
+	X(tcp_tlp_min, "tlp_min", 10, 1, 1000,				\
+	    "min delay of a tail loss probe, ms; Linux: 4")		\
+	X(tcp_min_tso_segs, "min_tso_segs", 0, 0, 64,			\
+	    "0: a burst for segmentation offload is as large as the windows " \
+	    "permit; else it has about 1 ms of data, at least so many "	\
+	    "segments, and at most half the congestion window; Linux: 2 "	\
+	    "(ip-sysctl)")						\
+	X(tcp_answer_unsent, "answer_unsent", 1, 0, 1,			\
+	    "1: an ACK of data that was not sent is answered (RFC 9293 "	\
+	    "section 3.10.7.4); 0: it is dropped, as in Linux")		\
+	X(tcp_shutrd_keeps, "shutrd_keeps", 0, 0, 1,			\
+	    "0: data received after shutdown(SHUT_RD) is discarded; 1: it " \
+	    "can be read, as in Linux")					\
+	X(tcp_notsent_fill, "notsent_fill", 0, 0, 1,			\
+	    "TCP_NOTSENT_LOWAT: 0: a write adds units of 16 KB; 1: of half " \
+	    "the peer's window, and fills a unit above the limit, as in "	\
+	    "Linux")							\
+	X(tcp_more_acked, "more_acked", 0, 0, 1,			\
+	    "1: an ACK releases what MSG_MORE holds back, as in Linux")	\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 
@@ -120,4 +139,5 @@ tcp_sysctl_init(void)
 	tcp_ecn_sysctl_init();
 	tcp_lock_init();
 	tcp_table_init();
+	tcp_personality_init();
 }

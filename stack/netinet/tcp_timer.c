@@ -188,6 +188,7 @@ timer_persist(struct tcpcb *tp, nsec_t now)
 	tcp_timer_set(tp, TT_PERSIST, repeat_delay(tp, backoff(tp), tp->t_rxtsince,
 	    now));
 	tp->t_flags |= TF_FORCE;
+	tp->t_flags &= ~(unsigned)TF_NOPUSH;
 	(void)tcp_output(tp);
 	tp->t_flags &= ~(unsigned)TF_FORCE;
 	if (tcp_timer_running(tp, TT_REXMT))

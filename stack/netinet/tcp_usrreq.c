@@ -3,6 +3,7 @@
  * TCP's socket operations.
  */
 #include <errno.h>
+#include <netinet/ip.h>
 
 #include "netinet/tcp_var.h"
 
@@ -19,6 +20,7 @@ tcp_usr_attach(struct socket *so) REQUIRES(so->so_lock)
 void
 tcp_usrclosed(struct tcpcb *tp)
 {
+	tp->t_flags &= ~(unsigned)TF_NOPUSH;	/* no more will follow */
 	switch (tp->t_state) {
 	case TCPS_ESTABLISHED:
 		tcp_setstate(tp, TCPS_FIN_WAIT_1);
@@ -200,15 +202,29 @@ tcp_notsentmax(const struct tcpcb *tp)
 }
 
 /*
- * TCP_NOTSENT_LOWAT: as in Linux a writer appends whole buffers, but none
- * above this number of unsent bytes.
+ * The unit in which Linux appends data: half the peer's max window, in whole
+ * segments.
+ */
+static uint32_t
+write_unit(const struct tcpcb *tp)
+{
+	const uint32_t half = tp->max_sndwnd / 2 < IP_MAXPACKET ?
+	    tp->max_sndwnd / 2 : IP_MAXPACKET;
+
+	return (half < tp->t_maxseg ? tp->t_maxseg :
+	    half - half % tp->t_maxseg);
+}
+
+/*
+ * TCP_NOTSENT_LOWAT: a write begins no unit above this number of unsent bytes.
+ * As in Linux it may fill the last one, unless it had to wait.
  */
 __hot static uint32_t
-tcp_usr_sendroom(const struct socket *so)
+tcp_usr_sendroom(const struct socket *so, bool fill)
     REQUIRES(so->so_lock)
 {
 	const struct tcpcb *tp = sototcpcb(so);
-	uint32_t max, unsent;
+	uint32_t max, unsent, unit, most;
 
 	if (__predict_false(tp == NULL))
 		return (UINT32_MAX);
@@ -217,9 +233,17 @@ tcp_usr_sendroom(const struct socket *so)
 		return (UINT32_MAX);
 	so_assert_locked(tp->t_inp.inp_socket);
 	unsent = tcp_notsent(tp);
-	if (unsent >= max)
+	unit = MJUMBYTES;
+	if (atomic_load_u32(&tcp_notsent_fill) != 0)
+		unit = write_unit(tp);
+	else
+		fill = false;
+	if (unsent >= max && !fill)
 		return (0);
-	return (((max - unsent - 1) / MJUMBYTES + 1) * MJUMBYTES);
+	if (!fill)
+		return (((max - unsent - 1) / unit + 1) * unit);
+	most = ((max - 1) / unit + 1) * unit;
+	return (most > unsent ? most - unsent : 0);
 }
 
 __hot static int
@@ -234,13 +258,15 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	(void)msg;
 	KASSERT(m == NULL, ("tcp_usr_send: data without the buffer"));
 	if (flags & MSG_MORE)
-		tp->t_flags |= TF_MORE;
+		tp->t_flags |= TF_MORE | TF_NOPUSH;
 	else
-		tp->t_flags &= ~(unsigned)TF_MORE;
+		tp->t_flags &= ~(unsigned)(TF_MORE | TF_NOPUSH);
 	if (__predict_false(flags & MSG_OOB))
 		tcp_urgent_send(tp);
 	/* if sending failed, a timer retries */
 	(void)tcp_output(tp);
+	if ((flags & MSG_MORE) && atomic_load_u32(&tcp_more_acked))
+		tp->t_flags &= ~(unsigned)TF_MORE;
 	tcp_sendbuf_tune(tp);
 	return (0);
 }

@@ -87,6 +87,7 @@ enum tcp_timer {
 #define	TF_ECNCWR	0x2000	/* new data will carry CWR */
 /* an ACK is due at the end of the receive burst */
 #define	TF_ACKDEFERRED 0x4000
+#define	TF_NOPUSH	0x8000	/* MSG_MORE of the last write: no PSH */
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -390,6 +391,7 @@ struct tcp_acked {
 	bool		 has_ts;
 	uint32_t	 tsecr;
 	tcp_seq		 fack;		/* highest delivered before this ACK */
+	bool		 reordered;	/* delivers less than fack first */
 };
 
 /* tcp_sendmap.c */

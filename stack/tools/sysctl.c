@@ -54,6 +54,7 @@ static const struct alias {
 	{ IPV4 "tcp_keepalive_time", { TCP "keepidle" }, SECONDS },
 	{ IPV4 "tcp_max_syn_backlog", { TCP "syncache.cachelimit" }, SAME },
 	{ IPV4 "tcp_max_tw_buckets", { TCP "maxtimewait" }, SAME },
+	{ IPV4 "tcp_min_tso_segs", { TCP "min_tso_segs" }, SAME },
 	{ IPV4 "tcp_moderate_rcvbuf", { TCP "recvbuf_auto" }, TRUTH },
 	{ IPV4 "tcp_mtu_probing", { TCP "mtu_probing" }, SAME },
 	{ IPV4 "tcp_notsent_lowat", { TCP "notsent_lowat" }, SAME },
@@ -74,8 +75,8 @@ static const struct alias {
 
 /* Linux sysctls without a counterpart: setting them has no effect. */
 static const char *const idle[] = {
-	"net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_pacing_ca_ratio",
-	"net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_tso_win_divisor",
+	"net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio",
+	"net.ipv4.tcp_tso_win_divisor",
 };
 
 static const char *stack;	/* its control socket */

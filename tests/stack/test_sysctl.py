@@ -88,10 +88,10 @@ def test_unknown_names_may_be_passed_over(stack: Stack) -> None:
 
 
 def test_knobs_of_what_the_stack_does_not_do_change_nothing(stack: Stack) -> None:
-    done = stack.sysctl("net.ipv4.tcp_min_tso_segs=4")
+    done = stack.sysctl("net.ipv4.tcp_tso_win_divisor=4")
     assert (done.returncode, done.stdout) == (0, "")
     assert "nor anything that it would change" in done.stderr
-    assert stack.sysctl("net.ipv4.tcp_min_tso_segs").returncode != 0
+    assert stack.sysctl("net.ipv4.tcp_tso_win_divisor").returncode != 0
 
 
 def test_nobody_there(stack: Stack) -> None:

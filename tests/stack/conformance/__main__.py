@@ -21,6 +21,7 @@ from tests.stack import builds
 from tests.stack.conformance import cases, play, program, runs, table
 
 LIBRARY = "libstack_packetdrill.so"
+PERSONALITIES = ("default", "linux", "freebsd", "openbsd")
 
 
 def own_results(options: argparse.Namespace, tunables: Sequence[str]) -> Iterator[runs.Result]:
@@ -49,7 +50,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="scripts with PART in their names")
     parser.add_argument("--family", action="append", choices=cases.FAMILIES, help="one of the protocols only")
     parser.add_argument("--ignore", action="append", default=[], choices=play.LOOSE, help="compare less strictly")
-    parser.add_argument("--personality", choices=program.PERSONALITIES, default="default", help="tunables of a system")
+    parser.add_argument("--personality", choices=PERSONALITIES, default="default", help="tunables of a system")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a tunable of the stack")
     parser.add_argument("--build", choices=builds.BUILDS, default="release", help="the build of the stack")
     parser.add_argument("--json", type=Path, help="write the results to this file")
@@ -66,7 +67,7 @@ def main(words: Sequence[str]) -> int:
     if options.print:
         print_scripts(options.only)
         return 0
-    tunables = [f"{name}={value}" for name, value in program.PERSONALITIES[options.personality].items()] + options.set
+    tunables = [f"net.inet.tcp.personality={options.personality}", *options.set]
     if options.folder:
         found = program.run_folders(options.folder, options.only, tunables)
     else:

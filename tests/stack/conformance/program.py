@@ -22,16 +22,6 @@ LOCAL = "192.168.0.1"
 LIBRARY = "libstack_packetdrill.so"
 NOISE = ("stack: ", "sysctl: ")  # knobs of Linux that the stack does not have
 
-# What differs between systems: the tunables with which the stack behaves like one of them.
-PERSONALITIES: dict[str, dict[str, int]] = {
-    "default": {},
-    "linux": {
-        "net.inet.tcp.quickacks": 16,
-        "net.inet.tcp.tlp_ackdelay": 200,
-        "net.inet.tcp.tolerate_missing_ts": 1,
-    },
-}
-
 # The scripts' own program writes to /proc/sys, which belongs to the host, and writes a script that undoes it.
 SET_SYSCTLS = """#!/bin/sh
 undo=/tmp/sysctl_restore_$PACKETDRILL_PID.sh

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * net.inet.tcp.personality: the values of tunables with which TCP behaves like
+ * another system, so that an experiment can start from that system.  It only
+ * sets tunables; those that are set later override it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "netinet/tcp_sysctl.h"
+
+#define	TCP		"net.inet.tcp."
+#define	VALUE_LEN	24
+
+enum personality { DEFAULT, LINUX, FREEBSD, OPENBSD, PERSONALITIES };
+
+static const char *const names[] = {
+	[DEFAULT] = "default", [LINUX] = "linux", [FREEBSD] = "freebsd",
+	[OPENBSD] = "openbsd", [PERSONALITIES] = NULL
+};
+
+/*
+ * The values of each system; NULL: the default of this stack.  The sources are
+ * Linux's Documentation/networking/ip-sysctl.rst, net/ipv4 and
+ * include/net/tcp.h, FreeBSD's tcp(4) and sys/netinet/tcp_timer.h, and
+ * OpenBSD's sysctl(2) and sys/netinet/tcp_timer.h.
+ */
+static const struct preset {
+	const char	*name;
+	const char	*values[PERSONALITIES];
+} presets[] = {
+	/* Linux: tcp_rcv_established() drops it; BSD: dropafterack */
+	{ TCP "answer_unsent", { [LINUX] = "0" } },
+	/* FreeBSD: net.inet.tcp.abc_l_var */
+	{ TCP "abc_l_var", { [FREEBSD] = "2" } },
+	/* FreeBSD: net.inet.tcp.delacktime; OpenBSD: TCP_DELACK_MSECS */
+	{ TCP "delacktime", { [FREEBSD] = "40", [OPENBSD] = "200" } },
+	/* BSD: only after repeated timeouts (tcp_notify()) */
+	{ TCP "icmp_drops_syn", { [FREEBSD] = "0", [OPENBSD] = "0" } },
+	/* FreeBSD and OpenBSD: TCPTV_KEEPCNT */
+	{ TCP "keepcnt", { [FREEBSD] = "8", [OPENBSD] = "8" } },
+	/* Linux: the nonagle argument of tcp_push() is not kept */
+	{ TCP "more_acked", { [LINUX] = "1" } },
+	/* Linux: tcp_sendmsg_locked() appends to the last packet */
+	{ TCP "notsent_fill", { [LINUX] = "1" } },
+	/* ip-sysctl: tcp_min_tso_segs */
+	{ TCP "min_tso_segs", { [LINUX] = "2" } },
+	/* include/net/tcp.h: TCP_MAX_QUICKACKS */
+	{ TCP "quickacks", { [LINUX] = "16" } },
+	/* FreeBSD: net.inet.tcp.rexmit_min and rexmit_slop, OpenBSD: TCPTV_MIN */
+	{ TCP "rexmit_min", { [FREEBSD] = "230", [OPENBSD] = "1000" } },
+	/* FreeBSD: net.inet.tcp.recvspace; OpenBSD: tcp_recvspace */
+	{ TCP "recvspace", { [FREEBSD] = "65536", [OPENBSD] = "16384" } },
+	{ TCP "recvbuf_max", { [FREEBSD] = "2097152", [OPENBSD] = "2097152" } },
+	/* FreeBSD: net.inet.tcp.sendspace; OpenBSD: tcp_sendspace */
+	{ TCP "sendspace", { [FREEBSD] = "32768", [OPENBSD] = "16384" } },
+	{ TCP "sendbuf_max", { [FREEBSD] = "2097152", [OPENBSD] = "2097152" } },
+	/* FreeBSD: sendbuf_inc */
+	{ TCP "sendbuf_inc", { [FREEBSD] = "8192" } },
+	/* Linux: tcp_shutdown() ignores RCV_SHUTDOWN */
+	{ TCP "shutrd_keeps", { [LINUX] = "1" } },
+	/* ip-sysctl: tcp_synack_retries; OpenBSD: TCPTV_KEEP_INIT ends them */
+	{ TCP "syncache.rexmtlimit", { [LINUX] = "5" } },
+	/* OpenBSD: net.inet.tcp.synbucketlimit and syncachelimit */
+	{ TCP "syncache.bucketlimit", { [OPENBSD] = "105" } },
+	{ TCP "syncache.cachelimit", { [OPENBSD] = "10255" } },
+	/* tcp_schedule_loss_probe(): TCP_RTO_MIN, two jiffies */
+	{ TCP "tlp_ackdelay", { [LINUX] = "200" } },
+	{ TCP "tlp_min", { [LINUX] = "4" } },
+	/* Linux: tcp_fast_parse_options() accepts it */
+	{ TCP "tolerate_missing_ts", { [LINUX] = "1" } },
+};
+
+static char defaults[nitems(presets)][VALUE_LEN];	/* [I] after boot */
+static atomic_u32 current;	/* enum personality */
+
+static int
+set_all(enum personality to, char *why, size_t len)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < nitems(presets) && error == 0; i++)
+		error = sysctl_set(presets[i].name,
+		    presets[i].values[to] != NULL ? presets[i].values[to] :
+		    defaults[i], why, len);
+	return (error);
+}
+
+static int
+personality(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	int error;
+
+	if (value == NULL) {
+		snprintf(buf, len, "%s", names[atomic_load_u32(&current)]);
+		return (0);
+	}
+	error = sysctl_set_enum(oid, value, buf, len);
+	if (error != 0)
+		return (error);
+	return (set_all(atomic_load_u32(&current), buf, len));
+}
+
+static const struct sysctl_oid oids[] = {
+	{ .oid_name = TCP "personality", .oid_type = CTL_PROC,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &current,
+	  .oid_names = names, .oid_proc = personality,
+	  .oid_descr = "sets the tunables in which systems differ: default, "
+	  "linux, freebsd, openbsd" },
+};
+
+void
+tcp_personality_init(void)
+{
+	for (size_t i = 0; i < nitems(presets); i++)
+		if (sysctl_get(presets[i].name, defaults[i],
+		    VALUE_LEN) != 0)
+			panic("personality: %s is no tunable",
+			    presets[i].name);
+	sysctl_register(oids, nitems(oids));
+}
