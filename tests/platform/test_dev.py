@@ -137,6 +137,7 @@ def test_the_help_lists_every_command(dev: Dev) -> None:
 def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
     assert "unknown command 'nonsense'" in dev.run("nonsense").stderr
     assert "unknown option '--quick': ./dev demo [--ipv6] [--exit]" in dev.run("demo", "--quick").stderr
+    assert "--kernel goes with --exit only" in dev.run("demo", "--kernel", "--ipv6").stderr
 
 
 def wait_until_healthy(address: str) -> int:
