@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 from django.core.cache import cache
 
-from perfweb.figures.lateral import of_each
-from perfweb.figures.timelines import comparable
+from perfweb.figures.histories import Line, histories
 from perfweb.lab.models import Testbed
 from perfweb.runs.models import Run, RunState, Summary
 from perfweb.stats.comparison import Verdict
@@ -36,13 +35,6 @@ KEPT_SECONDS = 600
 
 _MOST_NOTABLE = {verdict: place for place, verdict in enumerate(Verdict)}
 """Failed, slower and faster come before what is not decided or has not changed."""
-
-
-class _Line(NamedTuple):
-    """A line of a timeline."""
-
-    test: str
-    series: str
 
 
 @dataclass(frozen=True)
@@ -119,7 +111,7 @@ def read_grid(shown: Sequence[Testbed]) -> Grid:
             topic = names.topic(choice.summary.test)
             if (run.pk, topic) in topics_of:
                 chosen.setdefault((run.testbed_id, topic), choice)
-    lines = _histories({_Line(choice.summary.test, choice.summary.series) for choice in chosen.values()})
+    lines = histories({Line(choice.summary.test, choice.summary.series) for choice in chosen.values()}, POINTS)
     cells = {key: _cell(choice, lines) for key, choice in chosen.items()}
     measured = {topic for _, topic in chosen}
     topics = [topic for topic in names.by_topic() if topic in measured]
@@ -194,23 +186,7 @@ def _variant(summary: Summary) -> str:
     return summary.series.rsplit("/", 1)[-1]
 
 
-def _histories(lines: Iterable[_Line]) -> dict[_Line, list[float]]:
-    """Return the means of the newest runs of each line, the oldest first: one query."""
-    found: dict[_Line, list[float]] = {line: [] for line in lines}
-    rows = of_each(
-        found.keys(),
-        lambda test, series: (
-            comparable(Summary.objects.filter(test=test, series=series))
-            .order_by("-run_id")
-            .values_list("run_id", "test", "series", "mean")[:POINTS]
-        ),
-    )
-    for _, test, series, mean in sorted(rows):
-        found[_Line(test, series)].append(mean)
-    return found
-
-
-def _cell(choice: _Choice, lines: dict[_Line, list[float]]) -> Cell:
+def _cell(choice: _Choice, lines: dict[Line, list[float]]) -> Cell:
     summary = choice.summary
     scale = scale_for(summary.unit, summary.mean)
     return Cell(
@@ -222,5 +198,5 @@ def _cell(choice: _Choice, lines: dict[_Line, list[float]]) -> Cell:
         _variant(summary),
         summary.series,
         f"{scale.text(summary.mean)} {scale.unit}",
-        lines[_Line(summary.test, summary.series)],
+        lines[Line(summary.test, summary.series)],
     )

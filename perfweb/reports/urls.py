@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import StringConverter
 
 from perfweb.rawdata.tables import FORMATS
-from perfweb.reports.pages import comparison, embedded, matrix, rawdata, runs, search, testbeds, tests, topics
+from perfweb.reports.pages import comparison, embedded, matrix, rawdata, runs, search, testbeds, tests, timeline, topics
 
 
 class FormConverter(StringConverter):
@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:number>/matrix/", matrix.matrix, name="matrix"),
     path("compare/", comparison.compare, name="compare"),
     path("tests/", tests.test_list, name="test-list"),
-    path("tests/<path:test>/", tests.timeline, name="test"),
+    path("tests/<path:test>/", timeline.timeline, name="test"),
     path("topics/<slug:name>/", topics.topic, name="topic"),
     path("testbeds/", testbeds.testbed_list, name="testbed-list"),
     path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),

@@ -17,7 +17,7 @@ from perfweb.rawdata.downloads import Body, send
 from perfweb.rawdata.selections import Selection
 from perfweb.reports.pages.comparison import selected_limits
 from perfweb.reports.pages.rawdata import compared
-from perfweb.reports.pages.tests import selected_timeline, timeline_graph
+from perfweb.reports.pages.timeline import selected_timeline, timeline_graph
 from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.sides import Side, values_by_side

@@ -20,7 +20,7 @@ from perfweb.rawdata.judgements import verdicts_table
 from perfweb.rawdata.selections import Selection
 from perfweb.reports.pages.comparison import selected_limits, sides_of_run
 from perfweb.reports.pages.runs import find_run
-from perfweb.reports.pages.tests import selected_series, selected_window
+from perfweb.reports.pages.timeline import selected_series, selected_window
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact
 from perfweb.verdicts.doubts import run_pairs, side_comparisons

@@ -1,159 +1,126 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The list of tests, and a test over time."""
+"""The list of tests: what was measured, its newest value, and what was never measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
-from perfweb.figures.graphs import Graph, respond
+from perfweb.figures.histories import Line, histories
 from perfweb.figures.lateral import of_each
-from perfweb.figures.levels import Shift, draw_levels, shifts
-from perfweb.figures.timelines import (
-    COMMIT,
-    RUN,
-    RangeError,
-    Timeline,
-    Window,
-    comparable,
-    read_timeline,
-    read_window,
-    real_unless_none,
-    short_names,
-    timeline_figure,
-)
-from perfweb.lab.models import Testbed
-from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
+from perfweb.figures.timelines import comparable, real_unless_none
+from perfweb.parameters import choice_in, text_in
 from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Import, Run, Summary
-from perfweb.stats.segmentation.noisemodels import SHORTEST
 from perfweb.verdicts import names
+from perfweb.verdicts.numbers import scale_for
 from perfweb.verdicts.tags import tag_of_database
 
-NEWEST = (50, 200, 1000)
-LISTED = 25
+POINTS = 20
+"""Newest runs in a sparkline."""
+
+SORTS = {"topic": "topic", "run": "newest run", "change": "largest change"}
+"""Orders of the list, and their names on the page."""
 
 
 @dataclass(frozen=True)
-class SpotRow:
-    """A commit or a run with the mean of each series, None if it was not measured."""
+class Row:
+    """A measured test: its newest run, and the newest values of one line of its timeline, the oldest first."""
 
-    revision: str
+    test: str
     run: int
-    means: list[float | None]
+    sample: bool
+    series: str
+    unit: str
+    values: list[float]
+
+    @property
+    def value(self) -> str:
+        """The newest value with its unit."""
+        scale = scale_for(self.unit, self.values[-1])
+        return f"{scale.text(self.values[-1])} {scale.unit}"
+
+    @property
+    def change(self) -> float | None:
+        """The newest value against the median of those before it, in percent; None without any."""
+        before = statistics.median(self.values[:-1]) if len(self.values) > 1 else 0.0
+        return 100 * (self.values[-1] / before - 1) if before else None
 
 
 @require_safe
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_database)
 def test_list(request: HttpRequest) -> HttpResponse:
-    """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
-    newest run of each: three queries. Samples count only if there is nothing else.
+    """Show the measured tests of the catalogue and of the newest imports, and fold what was never measured.
+
+    `q` selects tests by words of their names and meanings, `sort` is one of SORTS. Samples count only if there is
+    nothing else: five queries.
     """
+    words = text_in(request, "q").casefold().split()
+    sort = choice_in(request, "sort", SORTS) or "topic"
+    rows = {row.test: row for row in _measured()}
+    shown = {test: row for test, row in rows.items() if _matches(test, words)}
+    never = [test for test in TESTS if test not in rows and _matches(test, words)]
+    context = {
+        "sections": _sections(shown, sort),
+        "shown": len(shown),
+        "measured": len(rows),
+        "never": _by_topic(never),
+        "left": len(never),
+        "q": text_in(request, "q"),
+        "sort": sort,
+        "sorts": SORTS.items(),
+        "samples": any(row.sample for row in rows.values()),
+        "points": POINTS,
+    }
+    return render(request, "reports/test_list.html", context)
+
+
+def _matches(test: str, words: Sequence[str]) -> bool:
+    text = f"{test} {names.title(test)}".casefold()
+    return all(word in text for word in words)
+
+
+def _measured() -> list[Row]:
     counted = real_unless_none(Summary.objects.all(), Summary.objects.all())
+    wanted = ("test", "run_id", "series", "unit")
     newest = of_each(
         [(test,) for test in TESTS],
-        lambda test: comparable(counted.filter(test=test)).order_by("-run_id").values_list("test", "run_id")[:1],
+        lambda test: comparable(counted.filter(test=test)).order_by("-run_id", "series").values_list(*wanted)[:1],
     )
-    imported = counted.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by()
-    found = dict(imported.values_list("test").annotate(Max("run_id"))) | dict(newest)
-    grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
-    rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
-    samples = set(Run.objects.filter(pk__in=found.values()).exclude(testbed__sample="").values_list("pk", flat=True))
-    return render(request, "reports/test_list.html", {"topics": rows, "samples": samples})
+    imported = counted.filter(run__in=Import.objects.newest_runs(IMPORTS)).exclude(test__in=TESTS).order_by()
+    newest += list(imported.values_list("test").annotate(Max("run_id"), Max("series"), Max("unit")))
+    runs = {run for _, run, _, _ in newest}
+    samples = set(Run.objects.filter(pk__in=runs).exclude(testbed__sample="").values_list("pk", flat=True))
+    lines = histories({Line(test, series) for test, _, series, _ in newest}, POINTS)
+    return [
+        Row(test, run, run in samples, series, unit, values)
+        for test, run, series, unit in newest
+        if (values := lines[Line(test, series)])  # none if the run was deleted in between
+    ]
 
 
-@require_safe
-@cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
-def timeline(request: HttpRequest, test: str) -> HttpResponse:
-    """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
-    window, found = selected_timeline(request, test)
-    if found is None and test not in TESTS:
-        raise Http404(f"There is no test “{test}”. The list of tests has all names.")
-    moved = shifts(found) if found else []
-    graph = timeline_graph(found, moved) if found else None
-    labels = short_names(list(found.series)) if found else {}
-    context = {
-        "test": test,
-        "sample": _origin(found) if found else "",
-        "title": names.title(test),
-        "timeline": found,
-        "graph": graph,
-        "by": found.window.by if found else window.by,
-        "labels": labels.values(),
-        "shifts": [(shift, labels[shift.series]) for shift in moved],
-        "shortest": 2 * SHORTEST,
-        "rows": _rows(found) if found else [],
-        "newest": NEWEST,
-        "narrowed": any(texts_in(request, name) for name in ("from", "to", "newest", "series")),
-    }
-    return respond(request, "reports/timeline.html", context, [graph])
+def _by_topic(tests: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Return topics with their tests, in the order of the catalogue; those of imports last, without a topic."""
+    wanted = set(tests)
+    grouped = {topic: [test for test in members if test in wanted] for topic, members in names.by_topic().items()}
+    grouped[""] = names.in_order(wanted.difference(*names.by_topic().values()))
+    return [(topic, members) for topic, members in grouped.items() if members]
 
 
-def selected_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
-    """Return the selected part of a timeline, None if the test was not measured. Raises ParameterError."""
-    window, wanted = selected_window(request), selected_series(request, test)
-    found = read_timeline(test, window, wanted)
-    by_default = not text_in(request, "by")
-    # One commit, or commits at one time, which a timeline keeps a millisecond apart, as in an import without dates.
-    if found and by_default and max(found.places) - min(found.places) < len(found.places):
-        found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
-    return window, found
-
-
-def selected_window(request: HttpRequest) -> Window:
-    """Return the selected window of a timeline. Raises ParameterError."""
-    by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
-    try:
-        return read_window(by, text_in(request, "from"), text_in(request, "to"), text_in(request, "newest"))
-    except RangeError as error:
-        raise ParameterError("from, to, newest", f"{error}.") from None
-
-
-def selected_series(request: HttpRequest, test: str) -> list[str]:
-    """Return the selected series, none for all of them. Raises ParameterError, which lists the series of the test: one
-    query if some are named.
-    """
-    wanted = texts_in(request, "series")
-    if not wanted:
-        return []
-    known = sorted(set(Summary.objects.filter(test=test).order_by().values_list("series", flat=True).distinct()))
-    if wrong := [name for name in wanted if name not in known]:
-        raise ParameterError("series", f"“{wrong[0]}” is not possible. {possible(known)}")
-    return wanted
-
-
-def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
-    """Draw a timeline with the levels between its change points."""
-    return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
-
-
-def _origin(found: Timeline) -> str:
-    """Return where the values of samples in a timeline come from: one query."""
-    names = {series.partition("/")[0] for series in found.series}
-    origins = Testbed.objects.filter(name__in=names).exclude(sample="").values_list("sample", flat=True)
-    return "; ".join(sorted(set(origins)))
-
-
-def _rows(found: Timeline) -> list[SpotRow]:
-    """The newest positions of the axis, newest first, as a table."""
-    at: dict[float, dict[str, tuple[int, str, float]]] = {}
-    for name, line in found.series.items():
-        newest = line.picked(range(max(0, len(line.x) - LISTED), len(line.x)))
-        columns = (newest.x.tolist(), newest.run.tolist(), newest.revision, newest.mean.tolist())
-        for x, *point in zip(*columns, strict=True):
-            at.setdefault(x, {})[name] = (point[0], point[1], point[2])
-    rows = []
-    for _, members in sorted(at.items(), reverse=True)[:LISTED]:
-        run, revision, _ = max(members.values())
-        means = [members[name][2] if name in members else None for name in found.series]
-        rows.append(SpotRow(revision, run, means))
-    return rows
+def _sections(rows: Mapping[str, Row], sort: str) -> list[tuple[str | None, list[Row]]]:
+    """Return the rows by topic, or in one part without a heading."""
+    if sort == "topic":
+        return [(topic, [rows[test] for test in tests]) for topic, tests in _by_topic(rows)]
+    ordered = sorted(rows.values(), key=lambda row: (row.run, row.test), reverse=True)
+    if sort == "change":
+        ordered.sort(key=lambda row: -abs(row.change or 0.0))
+    return [(None, ordered)] if ordered else []

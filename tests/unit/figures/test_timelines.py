@@ -159,16 +159,9 @@ def test_of_too_many_summaries_the_newest_are_drawn(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.django_db
-def test_the_list_of_tests_leads_to_the_newest_run(client: Client) -> None:
-    runs = create_history(2, [TEST])
-    assert f"ipv4 {runs[1].pk} " in text_of(page(client, "/tests/"))
-
-
-@pytest.mark.django_db
 def test_an_unknown_test_and_one_without_results(client: Client) -> None:
     assert client.get("/tests/no.such/test/").status_code == 404
     assert "No results yet" in text_of(page(client, ADDRESS))
-    assert "never" in text_of(page(client, "/tests/"))
 
 
 @pytest.mark.django_db
@@ -179,8 +172,6 @@ def test_queries_do_not_depend_on_the_number_of_commits(
     create_history(commits, [TEST])
     with django_assert_num_queries(5):
         client.get(ADDRESS)
-    with django_assert_num_queries(4):
-        client.get("/tests/")
 
 
 @given(st.sampled_from(["commit", "run"]), st.text(max_size=30), st.text(max_size=30), st.text(max_size=12))

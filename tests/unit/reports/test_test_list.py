@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of tests: measured ones first with their newest values, the others folded; words and orders select."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.reports.pages.tests import POINTS, Row
+from perfweb.runs.models import Run
+from tests.factories import DEMO_TESTS, create_history
+from tests.unit.pages import page, text_of
+
+RR, UDP = "tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4"
+
+
+def measured(html: str) -> list[str]:
+    """The tests of the first table, in their order."""
+    return re.findall(r'<th scope="row"><a href="/tests/([^"]+)/">', html.partition("<details")[0])
+
+
+@pytest.mark.django_db
+def test_measured_tests_come_first_and_the_others_are_folded(client: Client) -> None:
+    runs = create_history(3, [RR])
+    html = page(client, "/tests/")
+    assert measured(html) == [RR]
+    text = text_of(html)
+    assert re.search(rf"{RR} .* transactions/s .\d+\.\d\d % {runs[-1].pk}\b", text), text
+    assert html.count('class="sparkline"') == 1
+    assert re.search(r"\d+ tests never measured", text)
+    assert "<details>" in html
+    assert RR not in html.partition("<details")[2]
+
+
+@pytest.mark.django_db
+def test_words_select_by_name_and_meaning(client: Client) -> None:
+    create_history(2, [RR, UDP])
+    assert measured(page(client, "/tests/?q=UDP+ipv4")) == [UDP]
+    html = page(client, "/tests/?q=ipv6")
+    assert measured(html) == []
+    assert "No measured test has these words" in html
+    assert "<details open>" in html
+    html = page(client, "/tests/?q=%3Cscript%3E")
+    assert "<script>" not in html.partition("<main")[2]
+    assert client.get("/tests/", {"q": "x" * 5000}).status_code == 400
+
+
+@pytest.mark.django_db
+def test_orders(client: Client) -> None:
+    older, newer = create_history(1, [RR]), create_history(1, [UDP], seed=9)
+    assert older[0].pk < newer[0].pk
+    assert measured(page(client, "/tests/?sort=run")) == [UDP, RR]
+    assert measured(page(client, "/tests/")) == [RR, UDP]
+    assert set(measured(page(client, "/tests/?sort=change"))) == {RR, UDP}
+    assert client.get("/tests/?sort=name").status_code == 400
+
+
+@pytest.mark.django_db
+def test_a_site_without_results_leads_to_the_documentation(client: Client) -> None:
+    html = page(client, "/tests/")
+    assert "Nothing was measured yet" in html
+    assert RR in html.partition("<details")[2]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("tests", [DEMO_TESTS[:1], DEMO_TESTS])
+def test_queries_do_not_depend_on_the_number_of_tests(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, tests: Sequence[str]
+) -> None:
+    create_history(2, tests)
+    with django_assert_num_queries(5):
+        client.get("/tests/")
+
+
+@given(st.lists(st.floats(-1e300, 1e300, allow_nan=False), min_size=1, max_size=POINTS))
+def test_any_values_have_a_change_or_none(values: list[float]) -> None:
+    row = Row(RR, 1, False, "demo/plan/a", "transactions/s", values)
+    assert row.change is None or isinstance(row.change, float)
+    assert row.value
+
+
+def test_the_change_is_against_the_median_before() -> None:
+    assert Row(RR, 1, False, "s", "Gbit/s", [10.0, 50.0, 10.0, 11.0]).change == pytest.approx(10.0)
+    assert Row(RR, 1, False, "s", "Gbit/s", [10.0]).change is None
+    assert Row(RR, 1, False, "s", "Gbit/s", [0.0, 10.0]).change is None
+
+
+@pytest.mark.django_db
+def test_a_deleted_run_leaves_no_row(client: Client) -> None:
+    create_history(1, [RR])
+    Run.objects.all().delete()
+    assert measured(page(client, "/tests/")) == []
