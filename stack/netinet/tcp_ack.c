@@ -186,6 +186,7 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&
 	    sg->sg_opt.tsecr != 0, .tsecr = sg->sg_opt.tsecr,
 	    .fack = tp->t_rack.fack };
+	const bool shut = tp->snd_wnd == 0;
 	bool fin = false;
 
 	if (__predict_false(!tcp_ack_plausible(tp, sg->sg_ack))) {
@@ -200,6 +201,8 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 		fin = advance(tp, sg, &a);
 	digest(tp, sg, &a);
 	tcp_updatewindow(tp, sg);
+	if (__predict_false(shut) && tp->snd_wnd > 0)
+		tcp_recover_reopened(tp);
 	if (__predict_false(tp->snd_wnd == 0) && tp->t_rxtshift > PROBE_SHIFT)
 		/* the peer is alive, its buffer is full */
 		tp->t_rxtshift = PROBE_SHIFT;

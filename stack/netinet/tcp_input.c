@@ -143,15 +143,19 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 
 /*
  * Whether any of len sequence numbers, or the position of an empty segment, is
- * in the window.
+ * in the window.  An empty segment may stand at its end, as in Linux and BSD: a
+ * peer that has filled the window acknowledges from there, and while one of its
+ * segments is missing that is beyond what RFC 9293 section 3.4 accepts.
  */
 static bool
 is_in_window(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
     uint32_t wnd)
 {
+	if (len == 0)
+		return (SEQ_GT(sg->sg_seq, tp->rcv_nxt) &&
+		    SEQ_LEQ(sg->sg_seq, tp->rcv_nxt + wnd));
 	return (SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd) &&
-	    (len == 0 ? SEQ_GT(sg->sg_seq, tp->rcv_nxt) :
-	    SEQ_GT(sg->sg_seq + len, tp->rcv_nxt)));
+	    SEQ_GT(sg->sg_seq + len, tp->rcv_nxt));
 }
 
 /* First step: is any part in the window? */

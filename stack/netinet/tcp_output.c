@@ -185,6 +185,21 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 }
 
 /*
+ * How much of the data in flight that ends at end is beyond the peer's window,
+ * which it may have shrunk.  Less than the window's unit was lost by rounding.
+ */
+static uint32_t
+beyond_window(const struct tcpcb *tp, tcp_seq end)
+{
+	const uint32_t sent = end - tp->snd_una;
+
+	if (__predict_true(sent <= tp->snd_wnd) ||
+	    sent - tp->snd_wnd < 1U << tp->snd_scale)
+		return (0);
+	return (sent - tp->snd_wnd);
+}
+
+/*
  * Plans a retransmission of len bytes from seq, and the FIN if it follows
  * them.
  */
@@ -201,21 +216,25 @@ plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
 
 /*
  * Lost data goes first (RFC 6675 section 4), as far as the pipe permits; F-RTO
- * sends new data in between (RFC 5682).  If the window shrank, only the first
- * segment is sent, as a window probe.
+ * sends new data in between (RFC 5682).  If the window shrank, what is within it
+ * is sent, because a peer may refuse a segment that goes beyond it, or only the
+ * first segment, as a window probe.
  */
 static bool
 plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct tcp_sent *r = TAILQ_FIRST(&tp->t_lost);
-	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room;
+	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room, beyond;
 
 	if (__predict_true(r == NULL) || tp->t_frto == FRTO_NEW ||
 	    (r->seq != tp->snd_una &&
 	    SEQ_GEQ(r->seq, tp->snd_una + tp->snd_wnd)))
 		return (false);
 	len = r->end - r->seq;
+	beyond = beyond_window(tp, r->end);
+	if (beyond < len)
+		len -= beyond;
 	room = congestion_room(tp);
 	if (room > most)
 		room = most;
@@ -245,17 +264,12 @@ must_be_single(const struct tcpcb *tp, tcp_seq seq)
  * The sequence number of a segment without data.  The peer ignores the ACK of a
  * segment outside its window (RFC 9293 section 3.10.7.4), and it may have
  * closed the window behind data in flight: Linux does when its receive buffer
- * is full.  A window that is short by less than its unit was rounded.
+ * is full.
  */
 tcp_seq
 tcp_emptyseq(const struct tcpcb *tp)
 {
-	const uint32_t sent = tp->snd_max - tp->snd_una;
-
-	if (__predict_true(sent <= tp->snd_wnd) ||
-	    sent - tp->snd_wnd < 1U << tp->snd_scale)
-		return (tp->snd_max);
-	return (tp->snd_una + tp->snd_wnd);
+	return (tp->snd_max - beyond_window(tp, tp->snd_max));
 }
 
 static bool
@@ -395,6 +409,8 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
 	/* a peer that gets data back needs no quick ACKs */
+	if (len > 0)
+		tp->t_flags &= ~(unsigned)TF_ONEWAY;
 	if (__predict_false(tp->t_quickacks > 0))
 		tp->t_quickacks = len > 0 ? 0 : tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);

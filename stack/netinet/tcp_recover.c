@@ -412,6 +412,24 @@ tcp_recover_timeout(struct tcpcb *tp)
 	tp->snd_cwnd = tcp_pipe(tp) + tp->t_maxseg;
 }
 
+/*
+ * The peer has opened a window that was shut.  It refused what was sent
+ * meanwhile, the last probe included: the next one need not wait for the timer,
+ * whose delay has grown.
+ */
+void
+tcp_recover_reopened(struct tcpcb *tp)
+{
+	if (tp->t_recovery != TR_TIMEOUT || tp->t_rxtshift == 0 ||
+	    tp->snd_una == tp->snd_max)
+		return;
+	tp->t_frto = FRTO_OFF;
+	tcp_sent_lose(tp, tp->t_maxseg);
+	tp->snd_cwnd = tcp_pipe(tp) + tp->t_maxseg;
+	tp->t_rxtshift = 1;
+	tcp_timer_set(tp, TT_REXMT, tp->t_rto);
+}
+
 /* The segment size was reduced (RFC 1191): retransmits what is in flight. */
 void
 tcp_recover_resend(struct tcpcb *tp)

@@ -299,7 +299,8 @@ timer_2msl(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 /*
  * No data went back while the ACK was delayed.  A peer that sends small segments
  * with Nagle's algorithm waits for each ACK, so the next ones are sent at once,
- * until data goes back (account_ack()).  Linux leaves its "pingpong mode" here.
+ * and after them when the program has read (tcp_rcvd()), until data goes back
+ * (account_ack()).  Linux leaves its "pingpong mode" here.
  */
 static struct tcpcb *
 timer_delack(struct tcpcb *tp, nsec_t now)
@@ -307,7 +308,7 @@ timer_delack(struct tcpcb *tp, nsec_t now)
 	(void)now;
 	TCPSTAT_INC(delack);
 	tp->t_quickacks = ONEWAY_QUICKACKS;
-	tp->t_flags |= TF_ACKNOW;
+	tp->t_flags |= TF_ACKNOW | TF_ONEWAY;
 	(void)tcp_output(tp);
 	return (tp);
 }

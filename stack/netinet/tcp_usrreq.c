@@ -162,6 +162,22 @@ tcp_usr_shutdown(struct socket *so) REQUIRES(so->so_lock)
 }
 
 /*
+ * Whether a reader that has emptied the buffer acknowledges what it took, as in
+ * Linux: a small segment, whose sender may wait for the ACK (Nagle), and to which
+ * the program sends no answer that would take the ACK along.
+ */
+static bool
+read_acks(const struct socket *so) REQUIRES(so->so_lock)
+{
+	const struct tcpcb *tp = sototcpcb(so);
+
+	return ((tp->t_flags & TF_ONEWAY) != 0 &&
+	    tcp_timer_running(tp, TT_DELACK) &&
+	    so->so_rcv.sb_cc == 0 &&
+	    tp->rcv_nxt - tp->last_ack_sent < tp->t_maxseg);
+}
+
+/*
  * The reader took data.  The window is updated when that is worth a segment to
  * the peer: two full segments and a quarter of the buffer, or half the buffer
  * if that is less than two segments.
@@ -180,6 +196,11 @@ tcp_rcvd(struct socket *so) REQUIRES(so->so_lock)
 	if (tcp_has_fin(tp))
 		return;
 	tcp_recvbuf_tune(tp);
+	if (__predict_false(read_acks(so))) {
+		tp->t_flags |= TF_ACKNOW;
+		(void)tcp_output(tp);
+		return;
+	}
 	size = so->so_rcv.sb_hiwat;
 	open = SEQ_GT(tp->rcv_adv, tp->rcv_nxt) ? tp->rcv_adv - tp->rcv_nxt :
 	    0;

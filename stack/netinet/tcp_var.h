@@ -88,6 +88,8 @@ enum tcp_timer {
 /* an ACK is due at the end of the receive burst */
 #define	TF_ACKDEFERRED 0x4000
 #define	TF_NOPUSH	0x8000	/* MSG_MORE of the last write: no PSH */
+/* a delayed ACK was sent without data, and data was not answered since */
+#define	TF_ONEWAY	0x10000
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -430,6 +432,7 @@ __cold void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
 void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
 void	 tcp_recover_resend(struct tcpcb *);
+__cold void	 tcp_recover_reopened(struct tcpcb *);
 uint32_t tcp_pipe(const struct tcpcb *);
 
 /* tcp_ecn.c */

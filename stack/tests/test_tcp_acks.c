@@ -9,6 +9,7 @@
 #include "tests/states.h"
 
 #define	LEN	1000		/* segment size in bytes */
+#define	SHORT	100		/* less than an MSS */
 #define	WINDOW	65535		/* window of a SYN, not scaled */
 
 static const char bytes[LEN];
@@ -20,6 +21,13 @@ send_segments(struct peer *p, unsigned n)
 		peer_send(p, TH_ACK, p->snd_nxt, p->rcv_nxt, bytes, LEN);
 		p->snd_nxt += LEN;
 	}
+}
+
+static void
+send_short(struct peer *p)
+{
+	peer_send(p, TH_ACK | TH_PUSH, p->snd_nxt, p->rcv_nxt, bytes, SHORT);
+	p->snd_nxt += SHORT;
 }
 
 static void
@@ -121,6 +129,42 @@ TEST(a_delay_in_vain_is_not_repeated)
 	CHECK(!peer_next(&s));
 	peer_await(&s, 5000);
 	CHECK_EQ(s.ack, c.p.snd_nxt);
+	peer_conn_close(&c);
+}
+
+/*
+ * When the ACKs that follow such a delay are used up, the reader acknowledges a
+ * small segment as soon as it has emptied the buffer, unless data goes back.
+ */
+TEST(a_reader_acknowledges_small_segments)
+{
+	char buf[SHORT];
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	send_short(&c.p);
+	t_recv(c.so, buf, SHORT);
+	CHECK(!peer_next(&s));		/* an answer could take it along */
+	peer_await(&s, 5000);
+	for (unsigned i = 0; i < 1000; i++) {
+		send_short(&c.p);
+		t_recv(c.so, buf, SHORT);
+		expect_ack(&c.p);
+		CHECK(!peer_next(&s));
+	}
+	send_short(&c.p);
+	CHECK(!peer_next(&s));
+	t_recv(c.so, buf, SHORT / 2);	/* more is there to read */
+	CHECK(!peer_next(&s));
+	t_recv(c.so, buf, SHORT / 2);
+	expect_ack(&c.p);
+	t_send(c.so, "answer", 6);
+	CHECK(peer_next(&s));
+	c.p.rcv_nxt += 6;
+	send_short(&c.p);
+	t_recv(c.so, buf, SHORT);
+	CHECK(!peer_next(&s));
 	peer_conn_close(&c);
 }
 
