@@ -32,6 +32,7 @@
 struct addrinfo;
 struct if_nameindex;
 struct ifaddrs;
+struct termios;
 
 /*
  * For functions that a thread sanitizer's runtime calls while it starts,
@@ -86,9 +87,25 @@ struct ifaddrs;
 	X(ssize_t, readahead, (int, off64_t, size_t))			\
 	X(ssize_t, copy_file_range, (int, off64_t *, int, off64_t *,	\
 	    size_t, unsigned))						\
+	X(int, syncfs, (int))						\
+	X(int, flock, (int, int))					\
+	X(int, lockf, (int, int, off_t))				\
+	X(ssize_t, fgetxattr, (int, const char *, void *, size_t))	\
+	X(int, fsetxattr, (int, const char *, const void *, size_t,	\
+	    int))							\
+	X(int, fremovexattr, (int, const char *))			\
 	X(int, isatty, (int))						\
 	X(pid_t, tcgetpgrp, (int))					\
 	X(int, tcsetpgrp, (int, pid_t))					\
+	X(pid_t, tcgetsid, (int))					\
+	X(int, tcgetattr, (int, struct termios *))			\
+	X(int, tcsetattr, (int, int, const struct termios *))		\
+	X(int, tcdrain, (int))						\
+	X(int, tcflow, (int, int))					\
+	X(int, tcflush, (int, int))					\
+	X(int, tcsendbreak, (int, int))					\
+	X(char *, ttyname, (int))					\
+	X(int, ttyname_r, (int, char *, size_t))			\
 	X(int, close, (int))						\
 	X(int, close_range, (unsigned, unsigned, int))			\
 	X(int, dup, (int))						\
@@ -254,8 +271,8 @@ int	 file_setopt(struct file *, int level, int name, const void *,
 	    socklen_t);
 int	 file_getflags(struct file *);	/* F_GETFL */
 void	 file_setflags(struct file *, int flags);
-/* Requests of ioctl(2) for a number of the socket; false: another one. */
-bool	 file_number(struct file *, unsigned long cmd, int *value);
+/* Requests of ioctl(2) for a number of the socket; ENOTTY: another one. */
+int	 file_number(struct file *, unsigned long cmd, int *value);
 /*
  * fd_reserve() returns a number for fd_install() or fd_unreserve(), or -1 and
  * errno.  fd_adopt() installs a file at a number that the kernel has returned.

@@ -144,28 +144,33 @@ dup2(int fd, int newfd)
 	return (replace(fd, newfd, 0));
 }
 
-bool
+int
 file_number(struct file *f, unsigned long cmd, int *value)
 {
+	const bool buffers = cmd == FIONREAD || cmd == TIOCOUTQ ||
+	    cmd == SIOCOUTQNSD;
+
+	if (buffers && solistens(f->f_so))
+		return (EINVAL);	/* tcp(7) */
 	switch (cmd) {
 	case FIONREAD:
 		*value = soavail(f->f_so);
-		return (true);
+		return (0);
 	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
 		*value = sounsent(f->f_so);
-		return (true);
+		return (0);
 	case SIOCOUTQNSD:
 		*value = sonotsent(f->f_so);
-		return (true);
+		return (0);
 	case SIOCATMARK:
 		*value = soatmark(f->f_so);
-		return (true);
+		return (f->f_so->so_proto->pr_stream ? 0 : ENOTTY);
 	case FIOGETOWN:
 	case SIOCGPGRP:
 		*value = (int)sogetowner(f->f_so);
-		return (true);
+		return (0);
 	default:
-		return (false);
+		return (ENOTTY);
 	}
 }
 
@@ -217,16 +222,16 @@ set_owner(struct file *f, pid_t pid)
 	api_leave(0);
 }
 
-static bool
+static int
 find_number(struct file *f, unsigned long cmd, int *value)
 {
-	bool found;
+	int error;
 
 	api_enter();
-	found = f->f_so == NULL ? remote_number(f, cmd, value) :
+	error = f->f_so == NULL ? remote_number(f, cmd, value) :
 	    file_number(f, cmd, value);
 	api_leave(0);
-	return (found);
+	return (error);
 }
 
 static int
@@ -236,6 +241,31 @@ get_number(struct file *f, unsigned long cmd)
 
 	(void)find_number(f, cmd, &value);
 	return (value);
+}
+
+/*
+ * Locks of fcntl(2).  Those of an open file always succeed (flock_error()).
+ * Record locks would have to keep other processes out, and nothing here does:
+ * to set one is an error.
+ */
+static int
+lock_socket(int cmd, struct flock *lock)
+{
+	const bool of_file = cmd == F_OFD_SETLK || cmd == F_OFD_SETLKW ||
+	    cmd == F_OFD_GETLK;
+
+	if (address_bad(lock))
+		return (EFAULT);
+	if ((lock->l_type != F_RDLCK && lock->l_type != F_WRLCK &&
+	    lock->l_type != F_UNLCK) || (lock->l_whence != SEEK_SET &&
+	    lock->l_whence != SEEK_CUR && lock->l_whence != SEEK_END) ||
+	    lock->l_start < 0 || (of_file && lock->l_pid != 0))
+		return (EINVAL);
+	if (!of_file && lock->l_type != F_UNLCK)
+		return (ENOLCK);
+	if (cmd == F_OFD_GETLK)
+		lock->l_type = F_UNLCK;
+	return (0);
 }
 
 /*
@@ -272,6 +302,14 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		return (F_UNLCK);
 	case F_GETSIG:	/* the default: no signal follows */
 		return (0);
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		return ((int)api_return(lock_socket(cmd,
+		    (struct flock *)arg), 0));
 	default:
 		return ((int)api_return(EINVAL, 0));
 	}
@@ -355,14 +393,15 @@ stamp_ioctl(struct file *f, bool nano, void *arg)
 static int
 socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
-	int value;
+	int value, error;
 
 	if (address_bad(arg))
 		return (EFAULT);
-	if (find_number(f, cmd, &value)) {
+	error = find_number(f, cmd, &value);
+	if (error == 0)
 		*(int *)arg = value;
-		return (0);
-	}
+	if (error != ENOTTY)
+		return (error);
 	switch (cmd) {
 	case FIONBIO:
 		set_flags(f, *(int *)arg != 0 ? O_NONBLOCK : 0);

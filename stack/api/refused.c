@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that act on files, terminals or pipes only, with the errors that Linux
+ * Calls that act on files, terminals or pipes only, with the result that Linux
  * gives for a socket.  The placeholder's EBADF would say that it is closed.
  */
 #include <fcntl.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/xattr.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -27,7 +32,7 @@ is_refused(int fd, int *error)
 	return (true);
 }
 
-/* The result of a call on fd: fail(error) if it is a socket. */
+/* The result of a call on fd: fail(error) if it is a socket; 0: success. */
 #define	REFUSED(ret, name, params, args, err, fail)			\
 EXPORT ret								\
 name params								\
@@ -47,22 +52,113 @@ no_terminal(int error)
 	return (0);
 }
 
+static char *
+no_name(int error)
+{
+	errno = error;
+	return (NULL);
+}
+
+static int
+advise_error(off_t len, int advice)
+{
+	return (len < 0 || advice < POSIX_FADV_NORMAL ||
+	    advice > POSIX_FADV_NOREUSE ? EINVAL : 0);
+}
+
+static int
+allocate_error(int mode, off_t offset, off_t len)
+{
+	const unsigned modes = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE |
+	    FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_ZERO_RANGE |
+	    FALLOC_FL_INSERT_RANGE | FALLOC_FL_UNSHARE_RANGE;
+
+	if (offset < 0 || len <= 0)
+		return (EINVAL);
+	return (((unsigned)mode & ~modes) != 0 ? EOPNOTSUPP : ENODEV);
+}
+
+static int
+sync_error(off64_t offset, off64_t len, unsigned flags)
+{
+	const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE |
+	    SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+
+	return ((flags & ~all) != 0 || offset < 0 || len < 0 ||
+	    len > INT64_MAX - offset ? EINVAL : ESPIPE);
+}
+
+/*
+ * flock(2) and locks of an open file (F_OFD_SETLK) keep other open files out.
+ * A socket is one open file, however many processes have it, so that such a
+ * lock always succeeds.
+ */
+static int
+flock_error(int operation)
+{
+	switch (operation & ~LOCK_NB) {
+	case LOCK_SH:
+	case LOCK_EX:
+	case LOCK_UN:
+		return (0);
+	default:
+		return (operation & LOCK_MAND ? 0 : EINVAL);
+	}
+}
+
+/* xattr(7): only files have attributes of users. */
+static int
+attribute_error(const char *name, int users)
+{
+	if (address_bad(name))
+		return (EFAULT);
+	return (strncmp(name, "user.", 5) == 0 ||
+	    strncmp(name, "trusted.", 8) == 0 ? users : EOPNOTSUPP);
+}
+
 REFUSED(int, fsync, (int fd), (fd), EINVAL, BY_ERRNO)
 REFUSED(int, fdatasync, (int fd), (fd), EINVAL, BY_ERRNO)
+REFUSED(int, syncfs, (int fd), (fd), 0, BY_ERRNO)
 REFUSED(int, ftruncate, (int fd, off_t len), (fd, len), EINVAL, BY_ERRNO)
 REFUSED(int, fallocate, (int fd, int mode, off_t offset, off_t len),
-    (fd, mode, offset, len), ENODEV, BY_ERRNO)
+    (fd, mode, offset, len), allocate_error(mode, offset, len), BY_ERRNO)
 REFUSED(int, posix_fallocate, (int fd, off_t offset, off_t len),
-    (fd, offset, len), ENODEV, BY_VALUE)
+    (fd, offset, len), allocate_error(0, offset, len), BY_VALUE)
 REFUSED(int, posix_fadvise, (int fd, off_t offset, off_t len, int advice),
-    (fd, offset, len, advice), 0, BY_VALUE)
+    (fd, offset, len, advice), advise_error(len, advice), BY_VALUE)
 REFUSED(int, sync_file_range, (int fd, off64_t offset, off64_t len,
-    unsigned flags), (fd, offset, len, flags), ESPIPE, BY_ERRNO)
+    unsigned flags), (fd, offset, len, flags), sync_error(offset, len, flags),
+    BY_ERRNO)
 REFUSED(ssize_t, readahead, (int fd, off64_t offset, size_t len),
     (fd, offset, len), EINVAL, BY_ERRNO)
+REFUSED(int, flock, (int fd, int operation), (fd, operation),
+    flock_error(operation), BY_ERRNO)
+/* as record locks of fcntl(), see socket_fcntl() */
+REFUSED(int, lockf, (int fd, int cmd, off_t len), (fd, cmd, len), ENOLCK,
+    BY_ERRNO)
+REFUSED(ssize_t, fgetxattr, (int fd, const char *name, void *value,
+    size_t size), (fd, name, value, size), attribute_error(name, ENODATA),
+    BY_ERRNO)
+REFUSED(int, fsetxattr, (int fd, const char *name, const void *value,
+    size_t size, int flags), (fd, name, value, size, flags),
+    attribute_error(name, EPERM), BY_ERRNO)
+REFUSED(int, fremovexattr, (int fd, const char *name), (fd, name),
+    attribute_error(name, EPERM), BY_ERRNO)
 REFUSED(int, isatty, (int fd), (fd), ENOTTY, no_terminal)
 REFUSED(pid_t, tcgetpgrp, (int fd), (fd), ENOTTY, BY_ERRNO)
 REFUSED(int, tcsetpgrp, (int fd, pid_t group), (fd, group), ENOTTY, BY_ERRNO)
+REFUSED(pid_t, tcgetsid, (int fd), (fd), ENOTTY, BY_ERRNO)
+REFUSED(int, tcgetattr, (int fd, struct termios *t), (fd, t), ENOTTY, BY_ERRNO)
+REFUSED(int, tcsetattr, (int fd, int when, const struct termios *t),
+    (fd, when, t), ENOTTY, BY_ERRNO)
+REFUSED(int, tcdrain, (int fd), (fd), ENOTTY, BY_ERRNO)
+REFUSED(int, tcflow, (int fd, int action), (fd, action), ENOTTY, BY_ERRNO)
+REFUSED(int, tcflush, (int fd, int queue), (fd, queue), ENOTTY, BY_ERRNO)
+REFUSED(int, tcsendbreak, (int fd, int duration), (fd, duration), ENOTTY,
+    BY_ERRNO)
+REFUSED(char *, ttyname, (int fd), (fd), ENOTTY, no_name)
+REFUSED(int, ttyname_r, (int fd, char *name, size_t size), (fd, name, size),
+    ENOTTY, BY_VALUE)
 
 /* The 64-bit names are the same functions. */
 EXPORT int ftruncate64(int, off64_t) __attribute__((alias("ftruncate")));
@@ -72,6 +168,7 @@ EXPORT int posix_fadvise64(int, off64_t, off64_t, int)
     __attribute__((alias("posix_fadvise")));
 EXPORT int posix_fallocate64(int, off64_t, off64_t)
     __attribute__((alias("posix_fallocate")));
+EXPORT int lockf64(int, int, off64_t) __attribute__((alias("lockf")));
 
 /* Of two descriptors one may be a socket. */
 EXPORT ssize_t

@@ -181,8 +181,8 @@ void	 remote_close(struct file *);
 int	 remote_getflags(struct file *);
 void	 remote_setflags(struct file *, int flags);
 void	 remote_setowner(struct file *, pid_t);
-/* A request of ioctl(2) that returns a number: false if it is another. */
-bool	 remote_number(struct file *, unsigned long cmd, int *value);
+/* A request of ioctl(2) that returns a number; ENOTTY: another one. */
+int	 remote_number(struct file *, unsigned long cmd, int *value);
 int	 remote_stamp(struct file *, struct timespec *);	/* SIOCGSTAMPNS */
 /* There is room for INTERFACES_MAX; 0: there is no server. */
 unsigned remote_interfaces(struct interface *);

@@ -432,19 +432,19 @@ remote_setowner(struct file *f, pid_t pid)
 	(void)call_name(REMOTE_SETOWNER, f, pid, NULL, 0);
 }
 
-bool
+int
 remote_number(struct file *f, unsigned long cmd, int *value)
 {
 	int error;
 	struct remote_call *c = remote_begin(REMOTE_NUMBER, f, &error);
 
 	if (c == NULL)
-		return (false);
+		return (error);
 	set_args(c, (int)cmd, 0, 0);
-	if (remote_transact(c, -1) != 0)
-		return (false);
-	*value = (int)c->rc_value;
-	return (true);
+	error = remote_transact(c, -1);
+	if (error == 0)
+		*value = (int)c->rc_value;
+	return (error);
 }
 
 int

@@ -266,7 +266,8 @@ serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 	c->rc_controllen = (uint32_t)msg.msg_controllen;
 	c->rc_flags = msg.msg_flags;
 	if ((error == EWOULDBLOCK && done == 0 && may_wait(f, flags) &&
-	    (flags & (MSG_ERRQUEUE | MSG_OOB)) == 0) ||
+	    (flags & MSG_ERRQUEUE) == 0 &&
+	    ((flags & MSG_OOB) == 0 || !sooobread(f->f_so))) ||
 	    (done < iov.iov_len && waits_for_all(f, flags, done)))
 		error = receive_later(ch, f);
 	return (done > 0 ? 0 : error);
@@ -311,12 +312,11 @@ static int
 serve_number(struct channel *ch, struct file *f, struct remote_call *c)
 {
 	int value = 0;
+	int error = file_number(f, (unsigned)c->rc_arg[0], &value);
 
 	(void)ch;
-	if (!file_number(f, (unsigned)c->rc_arg[0], &value))
-		return (ENOTTY);
 	c->rc_value = value;
-	return (0);
+	return (error);
 }
 
 static int

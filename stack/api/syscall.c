@@ -10,10 +10,12 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -235,6 +237,21 @@ descriptor_call(long number, const long a[NARGS], long *r)
 		return (true);
 	case SYS_readahead:
 		*r = readahead(NUM(0), a[1], LEN(2));
+		return (true);
+	case SYS_syncfs:
+		*r = syncfs(NUM(0));
+		return (true);
+	case SYS_flock:
+		*r = flock(NUM(0), NUM(1));
+		return (true);
+	case SYS_fgetxattr:
+		*r = fgetxattr(NUM(0), PTR(1), PTR(2), LEN(3));
+		return (true);
+	case SYS_fsetxattr:
+		*r = fsetxattr(NUM(0), PTR(1), PTR(2), LEN(3), NUM(4));
+		return (true);
+	case SYS_fremovexattr:
+		*r = fremovexattr(NUM(0), PTR(1));
 		return (true);
 	case SYS_statx:
 		*r = statx(NUM(0), PTR(1), NUM(2), (unsigned)a[3], PTR(4));

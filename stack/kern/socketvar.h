@@ -172,6 +172,8 @@ struct socket {
 #define	SS_NOFDREF	0x020
 #define	SS_LISTENING	0x040
 #define	SS_WAKEHEAD	0x080	/* just queued: wake the listener */
+/* a connection was made, which only connect() to AF_UNSPEC forgets */
+#define	SS_WASCONNECTED	0x100
 
 #define	SOO_REUSEADDR	0x01
 #define	SOO_KEEPALIVE	0x02
@@ -240,6 +242,12 @@ struct protosw {
 	int		(*pr_send)(struct socket *so, struct mbuf *,
 			    const struct sockname *to, const struct msghdr *msg,
 			    int flags) REQUIRES(so->so_lock);
+	/*
+	 * Whether a datagram can go to a name, which is reported before an error of
+	 * the socket.  NULL: only pr_send() knows.
+	 */
+	int		(*pr_sendname)(const struct socket *so,
+			    const struct sockname *to) REQUIRES(so->so_lock);
 	int		(*pr_setopt)(struct socket *so, int level, int name,
 			    const void *, socklen_t) REQUIRES(so->so_lock);
 	int		(*pr_getopt)(struct socket *so, int level, int name,
@@ -318,6 +326,7 @@ nsec_t	 sotimeout(struct socket *, bool receive); /* SO_RCVTIMEO, or SO_SNDTIMEO
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);
 int	 sopoll(struct socket *, int events);	/* returns the ready events */
+bool	 solistens(struct socket *);
 int	 soavail(struct socket *);		/* FIONREAD */
 int	 soatmark(struct socket *);		/* SIOCATMARK: 0 or 1 */
 void	 sosetowner(struct socket *, pid_t);	/* F_SETOWN */
@@ -524,6 +533,7 @@ uint32_t sooobbound(const struct socket *so, uint32_t n) REQUIRES(so->so_lock);
 void	 sooobpassed(struct socket *so, uint32_t n) REQUIRES(so->so_lock);
 __cold bool	 sooobnext(const struct socket *so) REQUIRES(so->so_lock);
 /* recv(MSG_OOB), socket not locked. */
+bool	 sooobread(const struct socket *);	/* MSG_OOB has a meaning */
 __cold int soreceiveoob(struct socket *, struct msghdr *, int flags,
 	    size_t len, size_t *done);
 

@@ -64,7 +64,7 @@ sodissolve(struct socket *so) REQUIRES(so->so_lock)
 	so->so_oob = OOB_NONE;
 	so->so_error = 0;
 	so->so_state &= ~(unsigned)(SS_LISTENING | SS_CANTRCVMORE |
-	    SS_CANTSENDMORE);
+	    SS_CANTSENDMORE | SS_WASCONNECTED);
 	return (error);
 }
 
@@ -84,8 +84,8 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 			return (EALREADY);
 		return (soconnectwait(so));
 	}
-	if (pr->pr_stream && (so->so_state & SS_ISCONNECTED))
-		return (EISCONN);
+	if (pr->pr_stream && (so->so_state & SS_WASCONNECTED))
+		return (EISCONN);	/* as in Linux, also after a reset */
 	if (pr->pr_stream && so->so_error != 0) {
 		/* result of an earlier attempt, not returned yet */
 		error = so->so_error;

@@ -244,6 +244,10 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 		return (error);
 	if (len > so->so_snd.sb_hiwat || len > IP_MAXPACKET)
 		return (EMSGSIZE);
+	if (named && so->so_proto->pr_sendname != NULL)
+		error = so->so_proto->pr_sendname(so, &to);
+	if (error != 0)
+		return (error);
 	if (!so->so_proto->pr_sendanyway) {
 		error = so->so_error;
 		so->so_error = 0;
@@ -549,7 +553,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		return (error);
 	if (__predict_false(flags & MSG_ERRQUEUE))
 		return (soreceive_error(so, msg, len, done));
-	if (__predict_false(flags & MSG_OOB))
+	if (__predict_false(flags & MSG_OOB) && sooobread(so))
 		return (soreceiveoob(so, msg, flags, len, done));
 	if (so->so_proto->pr_soreceive != NULL)
 		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
@@ -559,7 +563,10 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		if (stream && len > 0)
 			error = soreceive_stream(so, msg, flags, len, done,
 			    &rest);
-		else if (!stream)
+		else if (stream)	/* waits for data, and takes none */
+			error = soreceivewait(so, 1, false, flags,
+			    sbdeadline(&so->so_rcv));
+		else
 			error = soreceive_dgram(so, msg, flags, len, done);
 		sbunlock(&so->so_rcv);
 	}

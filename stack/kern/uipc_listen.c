@@ -148,7 +148,7 @@ soisconnected(struct socket *so) REQUIRES(so->so_lock)
 
 	so_assert_locked(so);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTING | SS_ISDISCONNECTING);
-	so->so_state |= SS_ISCONNECTED;
+	so->so_state |= SS_ISCONNECTED | SS_WASCONNECTED;
 	if (head == NULL) {
 		sorwakeup(so);
 		sowwakeup(so);

@@ -95,9 +95,17 @@ sogetowner(struct socket *so)
 	return (owner);
 }
 
+/* As in Linux, MSG_OOB of UDP is an ordinary read. */
+bool
+sooobread(const struct socket *so)
+{
+	return (so->so_proto->pr_stream || so->so_proto->pr_local ||
+	    so->so_proto->pr_sendanyway);
+}
+
 /*
  * Never waits (POSIX permits either): EINVAL if there is no byte, EWOULDBLOCK
- * if it was announced but has not arrived.
+ * if it was announced but has not arrived.  Messages have no such byte.
  */
 static int
 take_byte(struct socket *so, struct msghdr *msg, int flags, size_t len,
@@ -105,7 +113,11 @@ take_byte(struct socket *so, struct msghdr *msg, int flags, size_t len,
 {
 	char *to = NULL;
 
-	if (!so->so_proto->pr_stream || (so->so_options & SOO_OOBINLINE) ||
+	if (!so->so_proto->pr_stream)
+		return (EOPNOTSUPP);
+	if (so->so_state & SS_LISTENING)
+		return (ENOTCONN);
+	if ((so->so_options & SOO_OOBINLINE) ||
 	    so->so_oob == OOB_NONE || so->so_oob == OOB_READ)
 		return (EINVAL);
 	if (so->so_oob == OOB_AWAITED)

@@ -167,6 +167,17 @@ sowatch_remove(struct socket *so, struct sowatch *sw)
 	so_leave(so);
 }
 
+bool
+solistens(struct socket *so)
+{
+	bool listens;
+
+	so_enter(so);
+	listens = (so->so_state & SS_LISTENING) != 0;
+	so_leave(so);
+	return (listens);
+}
+
 int
 soavail(struct socket *so)
 {

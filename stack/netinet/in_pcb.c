@@ -179,6 +179,8 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (error == 0) {
 		inp->inp_conn.laddr = ep->addr;
 		inp->inp_conn.zone = ep->zone;
+		inp->inp_conn.faddr = *pcb_any(inp); /* of one that ended */
+		inp->inp_conn.fport = 0;
 		inp->inp_fixedaddr = !in_isany(&ep->addr);
 		inp->inp_fixedport = ep->port != 0;
 		in_pcbenter(it, inp, false);
@@ -291,8 +293,6 @@ in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
 	struct in_conninfo c;
 	int error;
 
-	if (ep->port == 0)
-		return (EADDRNOTAVAIL);
 	error = in_pcbroute(inp, ep, &c);
 	if (inp->inp_port == NULL)
 		c.lport = 0;

@@ -93,8 +93,7 @@ tcp_usr_bind(struct socket *so, const struct sockname *name)
 
 	so_assert_locked(tp->t_inp.inp_socket);
 	error = in_bindname(tp->t_inp.inp_family, name, &ep);
-	if (error == 0 && (tp->t_state != TCPS_CLOSED || tp->t_used))
-		error = EINVAL;
+	/* EINVAL for a connection, which has a port */
 	return (error != 0 ? error : in_pcbbind(&tp->t_inp, &ep));
 }
 

@@ -47,6 +47,33 @@ udp_output(const struct inpcb *inp, struct mbuf *m,
 	return (af_output(af, m, c, IPPROTO_UDP, opts));
 }
 
+/* Where a datagram for a name goes to. */
+static int
+udp_target(const struct inpcb *inp, const struct sockname *to,
+    struct in_endpoint *ep)
+{
+	struct sockname inet;
+	int error;
+
+	/* Linux treats AF_UNSPEC as AF_INET here */
+	if (to->sn_sa.sa_family == AF_UNSPEC) {
+		inet = *to;
+		inet.sn_sa.sa_family = AF_INET;
+		to = &inet;
+	}
+	error = in_fromname(inp->inp_family, to, ep);
+	return (error == 0 && ep->port == 0 ? EINVAL : error);
+}
+
+int
+udp_sendname(const struct socket *so, const struct sockname *to)
+    REQUIRES(so->so_lock)
+{
+	struct in_endpoint ep;
+
+	return (so->so_pcb == NULL ? EBADF : udp_target(so->so_pcb, to, &ep));
+}
+
 /* The addresses of a datagram to be sent. */
 static int
 udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
@@ -54,21 +81,12 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 {
 	struct in_endpoint ep = { inp->inp_conn.faddr, inp->inp_conn.fport,
 	    inp->inp_conn.zone };
-	struct sockname inet;
 	int error;
 
 	if (to != NULL) {
-		/* Linux treats AF_UNSPEC as AF_INET here */
-		if (to->sn_sa.sa_family == AF_UNSPEC) {
-			inet = *to;
-			inet.sn_sa.sa_family = AF_INET;
-			to = &inet;
-		}
-		error = in_fromname(inp->inp_family, to, &ep);
+		error = udp_target(inp, to, &ep);
 		if (error != 0)
 			return (error);
-		if (ep.port == 0)
-			return (EINVAL);
 	} else if (!inp->inp_connected) {
 		return (EDESTADDRREQ);
 	}

@@ -488,6 +488,7 @@ static const struct protosw udp_protosw = {
 	.pr_shutdown = udp_shutdown,
 	.pr_rcvd = udp_rcvd,
 	.pr_send = udp_send,
+	.pr_sendname = udp_sendname,
 	.pr_setopt = udp_setopt,
 	.pr_getopt = udp_getopt,
 	.pr_sockaddr = udp_sockaddr,

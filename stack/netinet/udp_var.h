@@ -31,6 +31,8 @@ struct inpcb;
 /* Whether a pcb is of UDP-Lite. */
 bool	 udp_islite(const struct inpcb *);
 /* pr_send of struct protosw. */
+int	 udp_sendname(const struct socket *so, const struct sockname *to)
+	    REQUIRES(so->so_lock);
 int	 udp_send(struct socket *so, struct mbuf *, const struct sockname *to,
 	    const struct msghdr *, int flags) REQUIRES(so->so_lock);
 void	 udp_init(void);

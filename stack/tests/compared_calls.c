@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints what each call returns on a socket in each state.  compare.sh runs it
- * on the kernel and on the stack.
+ * Prints what each call returns on a socket, and in which states of the socket.
+ * compare.sh runs it on the kernel and on the stack.
  */
 #include <linux/sockios.h>
 #include <sys/file.h>
 #include <sys/xattr.h>
+#include <termios.h>
 
 #include "posix.h"
 
@@ -219,6 +220,7 @@ static const struct {
 
 /* Calls that return -1 and errno, or a number that does not depend on time. */
 static char buffer[16];
+static struct termios terminal;
 static int pipe_fds[2], file_fd;
 
 static long
@@ -297,11 +299,11 @@ poll_of(int fd)
 }
 
 static long
-lock_of(int fd)
+lock_of(int fd, int cmd, short type)
 {
-	struct flock lock = { .l_type = F_RDLCK };
+	struct flock lock = { .l_type = type };
 
-	return (fcntl(fd, F_SETLK, &lock));
+	return (fcntl(fd, cmd, &lock) == 0 ? lock.l_type : -1);
 }
 
 static const struct sockaddr_in any_port_zero = {
@@ -370,11 +372,29 @@ static long call_##name(int fd) { return ((long)(expression)); }
 	X(allocate, fallocate(fd, 0, 0, 1))				\
 	X(posix_allocate, posix_fallocate(fd, 0, 1))			\
 	X(advise, posix_fadvise(fd, 0, 1, POSIX_FADV_NORMAL))		\
+	X(advise_unknown, posix_fadvise(fd, 0, 1, 77))			\
+	X(advise_negative, posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL))	\
+	X(allocate_nothing, fallocate(fd, 0, 0, 0))			\
+	X(allocate_unknown, fallocate(fd, 0x4000, 0, 1))		\
 	X(flock, flock(fd, LOCK_SH | LOCK_NB))				\
-	X(lock, lock_of(fd))						\
+	X(flock_exclusive, flock(fd, LOCK_EX))				\
+	X(flock_end, flock(fd, LOCK_UN))				\
+	X(flock_unknown, flock(fd, 99))					\
+	X(file_lock, lock_of(fd, F_OFD_SETLK, F_WRLCK))			\
+	X(file_lock_wait, lock_of(fd, F_OFD_SETLKW, F_RDLCK))		\
+	X(file_lock_held, lock_of(fd, F_OFD_GETLK, F_WRLCK))		\
+	X(file_lock_unknown, lock_of(fd, F_OFD_SETLK, 7))		\
+	X(lock, lock_of(fd, F_SETLK, F_RDLCK))				\
+	X(lock_end, lock_of(fd, F_SETLK, F_UNLCK))			\
+	X(lock_unknown, lock_of(fd, F_SETLK, 7))			\
 	X(lockf, lockf(fd, F_TEST, 1))					\
 	X(tty, isatty(fd))						\
 	X(foreground, tcgetpgrp(fd))					\
+	X(terminal, tcgetattr(fd, &terminal))				\
+	X(terminal_flush, tcflush(fd, TCIFLUSH))			\
+	X(terminal_drain, tcdrain(fd))					\
+	X(terminal_session, tcgetsid(fd))				\
+	X(terminal_name, ttyname(fd) != NULL)				\
 	X(directory, fchdir(fd))					\
 	X(open_at, openat(fd, "name", O_RDONLY))			\
 	X(tee_from, tee(fd, pipe_fds[1], 1, SPLICE_F_NONBLOCK))		\
@@ -396,7 +416,10 @@ static long call_##name(int fd) { return ((long)(expression)); }
 	X(signal, fcntl(fd, F_GETSIG))					\
 	X(duplicate, fcntl(fd, F_DUPFD, -1))				\
 	X(path_limit, fpathconf(fd, _PC_PIPE_BUF))			\
-	X(attributes, fgetxattr(fd, "user.none", buffer, 1))
+	X(attributes, fgetxattr(fd, "user.none", buffer, 1))		\
+	X(attribute_other, fgetxattr(fd, "other.none", buffer, 1))	\
+	X(set_attribute, fsetxattr(fd, "user.none", "x", 1, 0))		\
+	X(remove_attribute, fremovexattr(fd, "user.none"))
 
 CALLS(CALL)
 #define	ENTRY(name, expression)	{ #name, call_##name },
@@ -406,16 +429,44 @@ static const struct call {
 } calls[] = { CALLS(ENTRY) };
 #define	NCALLS	(sizeof(calls) / sizeof(calls[0]))
 
+#define	NSTATES	(sizeof(states) / sizeof(states[0]))
+#define	RESULT_LEN 32
+
 static void
-print_call(const struct call *c, int fd)
+store_result(const struct call *c, int fd, char *result)
 {
+	const char *name = NULL;
 	long r;
 
 	errno = 0;
 	r = c->fn(fd);
-	printf(" %s=%ld", c->name, r);
 	if (errno != 0 && r <= 0)
-		printf(",%s", strerrorname_np(errno));
+		name = strerrorname_np(errno);
+	snprintf(result, RESULT_LEN, "%ld%s%s", r, name != NULL ? "," : "",
+	    name != NULL ? name : "");
+}
+
+/* One line for each result: the states in which the call has it, or "ALL". */
+static void
+print_results(const struct call *c, char results[NSTATES][RESULT_LEN])
+{
+	for (size_t i = 0; i < NSTATES; i++) {
+		size_t before = 0, alike = 0;
+
+		for (size_t k = 0; k < NSTATES; k++)
+			if (strcmp(results[k], results[i]) == 0) {
+				before += k < i;
+				alike++;
+			}
+		if (before > 0)
+			continue;
+		printf("%s=%s:%s", c->name, results[i],
+		    alike == NSTATES ? " ALL" : "");
+		for (size_t k = i; k < NSTATES && alike < NSTATES; k++)
+			if (strcmp(results[k], results[i]) == 0)
+				printf(" %s", states[k].name);
+		printf("\n");
+	}
 }
 
 static void
@@ -428,15 +479,17 @@ dispose(struct pair p)
 
 TEST(one_call)
 {
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		for (size_t k = 0; k < NCALLS; k++) {
+	static char results[NSTATES][RESULT_LEN];
+
+	for (size_t k = 0; k < NCALLS; k++) {
+		for (size_t i = 0; i < NSTATES; i++) {
 			const struct pair p = states[i].make();
 
-			printf("%s:", states[i].name);
-			print_call(&calls[k], p.fd);
-			printf("\n");
+			store_result(&calls[k], p.fd, results[i]);
 			dispose(p);
 		}
+		print_results(&calls[k], results);
+	}
 	CHECK_EQ(fflush(stdout), 0);
 }
 

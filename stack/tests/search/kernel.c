@@ -333,11 +333,11 @@ remote_stamp(struct file *f, struct timespec *ts)
 	return (ENOENT);
 }
 
-bool
+int
 remote_number(struct file *f, unsigned long cmd, int *value)
 {
 	(void)f, (void)cmd, (void)value;
-	return (false);
+	return (ENOTTY);
 }
 
 void
