@@ -83,3 +83,37 @@ channel_again(struct channel *ch, struct file *f, int events)
 	ch->ch_call->rc_again = 1;
 	ch->ch_call->rc_timeout = sotimeout(f->f_so, (events & POLLIN) != 0);
 }
+
+void
+channel_hide(struct channel *ch)
+{
+	ch->ch_npassed = 0;
+	while (ch->ch_npassed < RIGHTS_MAX &&
+	    ch->ch_passed[ch->ch_npassed] != -1) {
+		ch->ch_passed[ch->ch_npassed] =
+		    fd_hidden_copy(ch->ch_passed[ch->ch_npassed]);
+		ch->ch_npassed++;
+	}
+	ch->ch_nanswer = ch->ch_nnumbers = 0;
+}
+
+int
+channel_take(struct channel *ch, unsigned i)
+{
+	int fd = -1;
+
+	if (i < ch->ch_npassed) {
+		fd = ch->ch_passed[i];
+		ch->ch_passed[i] = -1;
+	}
+	return (fd);
+}
+
+void
+channel_close(struct channel *ch)
+{
+	for (unsigned i = 0; i < ch->ch_npassed; i++)
+		fd_hidden_close(ch->ch_passed[i]);
+	for (unsigned i = 0; i < ch->ch_nanswer; i++)
+		fd_hidden_close(ch->ch_answer[i]);
+}

@@ -7,8 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "api/api.h"
-#include "kern/file.h"
+#include "api/server.h"
 
 /* The caller has a hold, so this one succeeds. */
 static void
@@ -47,9 +46,12 @@ kernel_get(int fd, void **file)
 static int
 passed_get(int fd, void **file)
 {
-	struct file *f = fget(fd);
+	struct file *f;
 	bool open;
 
+	if (rights_remote())
+		return (right_get(fd, file));
+	f = fget(fd);
 	if (f == NULL)
 		return (kernel_get(fd, file));
 	open = file_hold(f);
@@ -64,6 +66,8 @@ passed_install(void *file, bool cloexec)
 	struct file *f = file;
 	int fd;
 
+	if (rights_remote())
+		return (right_put(file));
 	if (f->f_type == FT_KERNEL)
 		return (real.fcntl(f->f_kernel, cloexec ? F_DUPFD_CLOEXEC :
 		    F_DUPFD, 0));

@@ -76,15 +76,15 @@ message(long call, int fd, struct msghdr *msg)
 ssize_t
 rights_send(int fd, const struct iovec *iov, int n, const int *fds, int nfds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(ROOT_FDS *
-	    sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(RIGHTS_MAX *
+	    sizeof(int))];
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)(uintptr_t)iov,
 		.msg_iovlen = (size_t)n
 	};
 	struct cmsghdr *cmsg;
 
-	KASSERT(nfds <= ROOT_FDS, ("rights_send: %d descriptors", nfds));
+	KASSERT(nfds <= RIGHTS_MAX, ("rights_send: %d descriptors", nfds));
 	if (nfds > 0) {
 		msg.msg_control = control;
 		msg.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
@@ -100,7 +100,7 @@ rights_send(int fd, const struct iovec *iov, int n, const int *fds, int nfds)
 ssize_t
 rights_receive(int fd, const struct iovec *iov, int n, int *fds, int nfds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(ROOT_FDS *
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(RIGHTS_MAX *
 	    sizeof(int))];
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)(uintptr_t)iov,
@@ -225,22 +225,41 @@ remote_begin(enum remote_request request, const struct file *f, int *error)
 	return (self.call);
 }
 
-int
-remote_transact(struct remote_call *c, int fd)
+/* Sends nfds descriptors and receives up to room; returns an errno value. */
+static int
+transact(struct remote_call *c, int *fds, int nfds, int room)
 {
 	char doorbell = 0;
 	const struct iovec iov = { &doorbell, 1 };
 
-	KASSERT(c == self.call, ("remote_transact: another thread's call"));
+	KASSERT(c == self.call, ("transact: another thread's call"));
 	c->rc_error = 0;
 	c->rc_again = 0;
 	c->rc_value = 0;
-	if (rights_send(self.fd, &iov, 1, &fd, fd != -1) != 1 ||
-	    rights_receive(self.fd, &iov, 1, NULL, 0) != 1) {
-		api_explain();
-		return (ENETDOWN);
-	}
-	return (c->rc_error);
+	if (rights_send(self.fd, &iov, 1, fds, nfds) != 1) {
+		if (nfds > 0 && errno != EPIPE)
+			return (errno);	/* closed meanwhile, or too many */
+	} else if (rights_receive(self.fd, &iov, 1, fds, room) == 1)
+		return (c->rc_error);
+	api_explain();
+	return (ENETDOWN);
+}
+
+int
+remote_transact(struct remote_call *c, int fd)
+{
+	return (transact(c, &fd, fd != -1, 0));
+}
+
+int
+remote_pass(struct remote_call *c, struct remote_rights *r)
+{
+	const int error = transact(c, r->fds, (int)r->n, RIGHTS_MAX);
+
+	r->n = 0;
+	while (error != ENETDOWN && r->n < RIGHTS_MAX && r->fds[r->n] != -1)
+		r->n++;
+	return (error);
 }
 
 int

@@ -28,6 +28,7 @@
 #include <net/if.h>
 
 #include "api/api.h"
+#include "kern/file.h"
 #include "net/if_var.h"
 
 /* Requests. */
@@ -89,6 +90,8 @@ struct remote_call {
 	/* answer: new files */
 	uint32_t	 rc_new[2];	/* handles */
 	uint64_t	 rc_inode[2];
+	/* answer: of the sockets in its control messages, in their order */
+	uint64_t	 rc_inodes[RIGHTS_MAX];
 	struct sockaddr_storage rc_name;
 	char		 rc_control[REMOTE_CONTROL] __attribute__((aligned(16)));
 	char		 rc_data[REMOTE_DATA] __attribute__((aligned(16)));
@@ -134,7 +137,7 @@ struct interface {
 /* In the process with the stack; returns the number of interfaces. */
 unsigned interface_describe(struct interface *, unsigned room);
 
-/* Sends or receives a message with descriptors; as sendmsg(2). */
+/* Sends or receives a message with up to RIGHTS_MAX descriptors; as sendmsg(2). */
 ssize_t	 rights_send(int fd, const struct iovec *, int n, const int *fds,
 	    int nfds);
 /* Missing descriptors are -1. */

@@ -12,8 +12,27 @@
 /* The page for a request on a file; NULL and an errno value: no server. */
 struct remote_call *remote_begin(enum remote_request, const struct file *,
 	    int *error);
-/* Has it executed, with a descriptor or -1; returns an errno value. */
+/* Descriptors of the kernel that travel with a request or its answer. */
+struct remote_rights {
+	int		 fds[RIGHTS_MAX];
+	unsigned	 n;
+};
+/*
+ * Has it executed, with a descriptor or -1; returns an errno value.
+ * remote_pass() replaces the descriptors by those of the answer.
+ */
 int	 remote_transact(struct remote_call *, int fd);
+int	 remote_pass(struct remote_call *, struct remote_rights *);
+/*
+ * Descriptors in a message (rights.c).  rights_request() puts numbers in their
+ * place in a SEND request, and returns an errno value.  rights_install() puts
+ * descriptors in the place of the numbers of a RECEIVE answer, for which
+ * rights_answered() is true; msg is its copy.
+ */
+int	 rights_request(struct remote_call *, struct remote_rights *);
+bool	 rights_answered(const struct remote_call *);
+void	 rights_install(struct msghdr *msg, const struct remote_call *,
+	    const struct remote_rights *, bool cloexec);
 /*
  * After an answer with rc_again: waits until the request is worth repeating.
  * *deadline is 0 before the first wait.  Returns 0, EWOULDBLOCK, EINTR or

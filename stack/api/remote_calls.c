@@ -328,6 +328,7 @@ int
 remote_send(struct file *f, const struct msghdr *msg, int flags, size_t *done)
 {
 	const size_t total = iov_length(msg);
+	struct remote_rights rights;
 	nsec_t deadline = 0;
 	int error;
 	struct remote_call *c = remote_begin(REMOTE_SEND, f, &error);
@@ -337,9 +338,12 @@ remote_send(struct file *f, const struct msghdr *msg, int flags, size_t *done)
 		return (error);
 	do {
 		error = put_message(c, msg, flags, *done, total);
+		if (error == 0)
+			error = rights_request(c, &rights);
 		if (error != 0)
 			break;
-		error = remote_transact(c, -1);
+		error = rights.n > 0 ? remote_pass(c, &rights) :
+		    remote_transact(c, -1);
 		*done += error == 0 ? (size_t)c->rc_value : 0;
 		more = error == 0 && *done < total && c->rc_value > 0 &&
 		    c->rc_len == REMOTE_DATA && c->rc_value == c->rc_len;
@@ -376,6 +380,7 @@ remote_receive(struct file *f, struct msghdr *msg, int flags, size_t *done)
 {
 	const size_t total = iov_length(msg), room = msg->msg_controllen;
 	const bool named = msg->msg_name != NULL;
+	struct remote_rights rights = { .n = 0 };
 	nsec_t deadline = 0;
 	int error;
 	struct remote_call *c = remote_begin(REMOTE_RECEIVE, f, &error);
@@ -390,13 +395,19 @@ remote_receive(struct file *f, struct msghdr *msg, int flags, size_t *done)
 		c->rc_controllen = (uint32_t)(room < REMOTE_CONTROL ? room :
 		    REMOTE_CONTROL);
 		set_args(c, flags, 0, 0);
-		error = remote_transact(c, -1);
+		error = room > 0 ? remote_pass(c, &rights) :
+		    remote_transact(c, -1);
 		if (error != 0)
 			break;
 		if (c->rc_value > 0 || !c->rc_again)
 			get_message(c, msg, *done, total);
 		*done += (size_t)c->rc_value;
 		note_timeout(f, c, FTIMEO_RCV);
+		if (rights_answered(c)) {	/* they end a read (unix(7)) */
+			rights_install(msg, c, &rights,
+			    (flags & MSG_CMSG_CLOEXEC) != 0);
+			break;
+		}
 		if (!c->rc_again || (error = remote_wait(c, &deadline)) != 0)
 			break;
 	}

@@ -176,18 +176,6 @@ serve_setopt(struct channel *ch, struct file *f, struct remote_call *c)
 	    c->rc_arg[2] == REMOTE_NO_VALUE ? NULL : c->rc_data, call_len(c)));
 }
 
-/* Descriptors in messages would be the server's. */
-static bool
-passes_rights(struct msghdr *msg)
-{
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(msg); cm != NULL;
-	    cm = CMSG_NXTHDR(msg, cm))
-		if (cm->cmsg_level == SOL_SOCKET &&
-		    cm->cmsg_type == SCM_RIGHTS)
-			return (true);
-	return (false);
-}
-
 static int
 serve_send(struct channel *ch, struct file *f, struct remote_call *c)
 {
@@ -207,9 +195,9 @@ serve_send(struct channel *ch, struct file *f, struct remote_call *c)
 		msg.msg_control = c->rc_control;
 		msg.msg_controllen = c->rc_controllen;
 	}
-	if (passes_rights(&msg))
-		return (EOPNOTSUPP);
+	rights_serve(ch);
 	error = sosend(f->f_so, &msg, flags | MSG_DONTWAIT, &done);
+	rights_serve(NULL);
 	c->rc_value = (int64_t)done;
 	if (error == EWOULDBLOCK && done > 0)
 		error = 0;
@@ -260,7 +248,9 @@ serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 		msg.msg_control = c->rc_control;
 		msg.msg_controllen = c->rc_controllen;
 	}
+	rights_serve(ch);
 	error = soreceive(f->f_so, &msg, flags | MSG_DONTWAIT, &done);
+	rights_serve(NULL);
 	c->rc_value = (int64_t)done;
 	c->rc_namelen = msg.msg_name != NULL ? msg.msg_namelen : 0;
 	c->rc_controllen = (uint32_t)msg.msg_controllen;
@@ -423,13 +413,10 @@ serve_epoll_collect(struct channel *ch, struct file *set,
 static int
 serve_ticket(struct channel *ch, struct file *f, struct remote_call *c)
 {
-	const int root = ch->ch_passed;
+	const int root = channel_take(ch, 0);
 
 	(void)c;
-	if (root == -1)
-		return (EINVAL);
-	ch->ch_passed = -1;
-	return (server_ticket(root, f));
+	return (root == -1 ? EINVAL : server_ticket(root, f));
 }
 
 static int
@@ -452,10 +439,10 @@ serve_epoll_create(struct channel *ch, struct file *none,
 	struct file *f;
 
 	(void)none, (void)c;
-	if (ch->ch_passed == -1)
+	if (ch->ch_npassed == 0)
 		return (EINVAL);
 	f = file_new(FT_EPOLL);
-	f->f_ep = epset_new(ch->ch_passed);
+	f->f_ep = epset_new(ch->ch_passed[0]);
 	if (f->f_ep == NULL) {
 		file_close(f);
 		return (EMFILE);
@@ -520,17 +507,18 @@ channel_serve(void *arg)
 	char doorbell;
 	const struct iovec iov = { &doorbell, 1 };
 	unsigned request;
-	int fd;
+	ssize_t sent = 1;
 
-	while (rights_receive(ch->ch_fd, &iov, 1, &fd, 1) == 1) {
-		ch->ch_passed = fd_hidden_copy(fd);
+	while (sent == 1 && rights_receive(ch->ch_fd, &iov, 1, ch->ch_passed,
+	    RIGHTS_MAX) == 1) {
+		channel_hide(ch);
 		request = ch->ch_call->rc_request;
 		channel_disarm(ch);
 		ch->ch_call->rc_error = request < REMOTE_COUNT ?
 		    serve(ch, request) : EINVAL;
-		fd_hidden_close(ch->ch_passed);
-		if (rights_send(ch->ch_fd, &iov, 1, NULL, 0) != 1)
-			break;
+		sent = rights_send(ch->ch_fd, &iov, 1, ch->ch_answer,
+		    (int)ch->ch_nanswer);
+		channel_close(ch);
 	}
 	channel_disarm(ch);
 	channel_ended(ch);

@@ -41,7 +41,10 @@ struct channel {
 	LIST_ENTRY(channel) ch_link;	/* after its thread has ended */
 	struct remote_call *ch_call;	/* shared with the client */
 	int		 ch_fd;		/* hidden */
-	int		 ch_passed;	/* hidden: came with the request, or -1 */
+	/* Hidden descriptors that came with the request, or go with its answer. */
+	int		 ch_passed[RIGHTS_MAX], ch_answer[RIGHTS_MAX];
+	unsigned	 ch_npassed, ch_nanswer;
+	unsigned	 ch_nnumbers;	/* in the answer's control messages */
 	struct waiter	 ch_waiter;	/* on the client's eventfd */
 	/* Sockets whose readiness wakes the client; ch_npoll 0: none. */
 	struct pollent	*ch_ents;
@@ -60,7 +63,22 @@ void	 channel_room(struct channel *, unsigned n);
 void	 channel_append(struct channel *, struct file *, int events);
 /* The answer is: repeat the request when one of events may have come. */
 void	 channel_again(struct channel *, struct file *, int events);
+/* The descriptors that came with a request are hidden, and closed after it. */
+void	 channel_hide(struct channel *);
+void	 channel_close(struct channel *);
+/* A descriptor that came with the request, which becomes the caller's, or -1. */
+int	 channel_take(struct channel *, unsigned i);
 void	 channel_ended(struct channel *); /* at its thread's end */
 void	 channel_free(struct channel *);
+
+/*
+ * Numbers in messages (rights.c).  Between rights_serve(ch) and
+ * rights_serve(NULL), when rights_remote() is true, right_get() and
+ * right_put() do the work of fo_get and fo_install.
+ */
+void	 rights_serve(struct channel *);
+bool	 rights_remote(void);
+int	 right_get(int number, void **file);
+int	 right_put(void *file);
 
 #endif /* API_SERVER_H */

@@ -333,6 +333,26 @@ remote_stamp(struct file *f, struct timespec *ts)
 	return (ENOENT);
 }
 
+bool
+rights_remote(void)
+{
+	return (false);
+}
+
+int
+right_get(int number, void **file)
+{
+	(void)number, (void)file;
+	return (EBADF);
+}
+
+int
+right_put(void *file)
+{
+	(void)file;
+	return (-1);
+}
+
 int
 remote_number(struct file *f, unsigned long cmd, int *value)
 {
