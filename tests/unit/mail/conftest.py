@@ -2,11 +2,16 @@
 """Series of patches as git posts them, and an installation that accepts mail."""
 
 import itertools
+import os
 import re
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from perfweb.accounts.models import Role, User
@@ -86,3 +91,27 @@ def work() -> int:
     """Do the messenger's periodic steps; return how many responses were sent."""
     attend()
     return deliver()
+
+
+@contextmanager
+def intake(place: Path, group: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The service's LMTP server on a socket that a group may use."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+        "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+        "PERFWEB_MAIL_ADDRESS": OWN,
+        "PERFWEB_MAIL_SOCKET_GROUP": group,
+    }
+    # One check needs collected static files.
+    command = [sys.executable, "manage.py", "mail_intake", "--skip-checks", "--listen", str(place)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b"taking mails")
+            yield process
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+            process.kill()

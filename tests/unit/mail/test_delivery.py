@@ -6,7 +6,6 @@ import io
 import os
 import smtplib
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -34,7 +32,7 @@ from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LONGEST_PAUSE, deliver
 from runners.services.supervisor import free_port
 from tests.checkouts import Checkout
-from tests.unit.mail.conftest import OWN, SENDER, posted, receive_all, two_commits, work
+from tests.unit.mail.conftest import OWN, SENDER, intake, posted, receive_all, two_commits, work
 
 
 class Server:
@@ -146,27 +144,12 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
 def test_command_takes_mails_on_a_socket_until_it_is_ended(mails: list[bytes], tmp_path: Path) -> None:
     place, group = tmp_path / "s", grp.getgrgid(os.getgroups()[-1] if os.getgroups() else os.getgid()).gr_name
     place.touch()  # as a killed process leaves it
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-        "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
-        "PERFWEB_MAIL_ADDRESS": OWN,
-        "PERFWEB_MAIL_SOCKET_GROUP": group,
-    }
-    # One check needs collected static files.
-    command = [sys.executable, "manage.py", "mail_intake", "--skip-checks", "--listen", str(place)]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith(b"taking mails")
+    with intake(place, group) as process:
         assert (stat.filemode(place.stat().st_mode), place.group()) == ("srw-rw----", group)
         with smtplib.LMTP(str(place)) as client:
             client.sendmail(SENDER, [OWN], mails[0])
         process.terminate()
         assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.communicate()
     assert Posting.objects.count() == 1
 
 

@@ -4,7 +4,6 @@
 import io
 import os
 import smtplib
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,14 +13,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 from pytest_django import Settings
 
 from perfweb.accounts.limits import Limit
 from perfweb.mail.models import Posting
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver, post
-from tests.unit.mail.conftest import OWN, SENDER
+from tests.unit.mail.conftest import OWN, SENDER, intake
 from tests.unit.mail.postfix import Postfix
 
 DENIED = "Permission denied"
@@ -47,26 +45,6 @@ def postfix(folder: Path, transport: str, *services: str) -> Iterator[Postfix]:
         server.start()
         at_end.callback(server.stop)
         yield server
-
-
-@contextmanager
-def intake(place: Path, group: str) -> Iterator[None]:
-    """The service's LMTP server."""
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-        "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
-        "PERFWEB_MAIL_ADDRESS": OWN,
-        "PERFWEB_MAIL_SOCKET_GROUP": group,
-    }
-    command = [sys.executable, "manage.py", "mail_intake", "--skip-checks", "--listen", str(place)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith(b"taking mails")
-            yield
-        finally:
-            process.terminate()
 
 
 def bounce(server: Postfix, settings: Settings) -> None:
