@@ -9,8 +9,9 @@ no change point. The constants were selected by simulation; `./dev bench trackin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import signal, special
@@ -20,8 +21,20 @@ from perfweb.stats.segmentation.partitioning import Indices, Numbers, all_edges,
 SHORTEST = 3
 """Min points of a level: two that stand out are outliers."""
 
-SIGNIFICANCE = 0.002
-"""Max p-value of a step in the selected model."""
+SIGNIFICANCE = 0.005
+"""Max p-value of a step in each plausible model."""
+
+MARGINS = (7.0, 3.0)
+"""Max difference of the scores of a plausible model and of the best one, in series of GROWN points and in short ones.
+
+In short series most models would be plausible with the first.
+"""
+
+GROWN = 60
+"""Min points of a series that determines the model of its noise."""
+
+REACH = 6
+"""Max distance in points from a candidate to the place of its step."""
 
 _MEMORY = (
     (0.3, 0.0), (0.5, 0.0), (0.7, 0.0), (0.85, 0.0), (0.9, 0.6), (0.97, 0.85),
@@ -57,31 +70,37 @@ class Fit:
     places: list[int]
 
 
+def _youth(count: int) -> float:
+    """Return 0 for a series of GROWN points or more, and 1 for one of half of them or fewer."""
+    return min(max(0.0, GROWN / count - 1), 1.0)
+
+
 def step_penalties(count: int, places: Sequence[int]) -> Numbers:
     """Return the penalties of steps in a series of `count` points.
 
-    They are larger next to an end, where a step has few points, and in series below sixty points, which do not
+    They are larger next to an end, where a step has few points, and in series below GROWN points, which do not
     determine the model of noise.
     """
     at = np.asarray(places, dtype=np.float64)
-    young = 3 * min(max(0.0, 60 / count - 1), 1.0)
-    penalties: Numbers = young + 2 + 2 * math.log(count) + 3 / np.maximum(np.minimum(at, count - at) - 2, 1)
+    penalties: Numbers = 3 * _youth(count) + 2 + 2 * math.log(count) + 3 / np.maximum(np.minimum(at, count - at) - 2, 1)
     return penalties
 
 
 def select(values: Numbers, places: Sequence[int]) -> Fit:
     """Return the best fit of a series with some of the steps at `places`, and with those of its steps that are
-    significant.
+    significant in every plausible model of the noise.
     """
-    whitened, costs = _whitened(_columns(values, places))
+    columns = _columns(values, places)
+    models = _models(columns)
+    whitened = np.stack([model.whiten(columns) for model in models])
     grams = whitened.transpose(0, 2, 1) @ whitened
     shapes = [shape for shape in _SHAPES if len(values) >= shape.fewest]
     regressions = np.concatenate([_with_shape(grams, shape) for shape in shapes])
-    all_costs = np.concatenate([costs + shape.penalty for shape in shapes])
-    score, best, kept = _eliminated(regressions, all_costs, step_penalties(len(values), places), len(values))
-    shape, model = shapes[best // len(costs)], best % len(costs)
-    columns = whitened[model][:, [0, *shape.columns, *(_STEPS + step for step in kept)]]
-    return Fit(score, [places[kept[step]] for step in _significant(columns, len(shape.columns))])
+    costs = np.array([shape.penalty + model.cost for shape in shapes for model in models])
+    score, best, kept = _eliminated(regressions, costs, step_penalties(len(values), places), len(values))
+    proven = _proven(regressions, costs, columns, shapes, kept)
+    shape, model = shapes[best // len(models)], models[best % len(models)]
+    return Fit(score, _located(values, [places[step] for step in proven], shape, model))
 
 
 def _with_shape(grams: Numbers, shape: Shape) -> Numbers:
@@ -111,21 +130,28 @@ def _cycle(series: Numbers) -> Numbers:
     return np.stack([np.cos(phase), np.sin(phase)])
 
 
-def _whitened(columns: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the columns as each model of noise makes them white, and the penalties of these models.
+@dataclass(frozen=True)
+class Model:
+    """A model of noise: a filter that makes columns white, and its penalty."""
+
+    whiten: Callable[[Numbers], Numbers]
+    cost: float = 0.0
+
+
+def _models(columns: Numbers) -> list[Model]:
+    """Return models of the noise: white, with memory, and with scatter that varies.
 
     Box and Jenkins 1970, "Time Series Analysis", for ARMA noise; weighted least squares for scatter that varies.
     """
-    found, costs = [columns], [0.0]
+    found = [Model(lambda raw: raw)]
     for memory, average in _MEMORY:
-        found.append(signal.lfilter([1, -memory], [1, -average], columns, axis=0))
-        costs.append(_MEMORY_PENALTY)
+        found.append(Model(partial(signal.lfilter, [1, -memory], [1, -average], axis=0), _MEMORY_PENALTY))
     if len(columns) >= _SHORTEST_SCATTER:
         design = columns[:, [1, 2, *range(_STEPS, columns.shape[1])]]
         variance, cost = _variance(columns[:, 0] - design @ np.linalg.lstsq(design, columns[:, 0], rcond=None)[0])
-        found.append(columns / np.sqrt(variance)[:, None])
-        costs.append(_SCATTER_PENALTY + cost + float(np.log(variance).sum()))
-    return np.stack(found), np.array(costs)
+        weights = 1 / np.sqrt(variance)[:, None]
+        found.append(Model(lambda raw: raw * weights, _SCATTER_PENALTY + cost + float(np.log(variance).sum())))
+    return found
 
 
 def _variance(rest: Numbers) -> tuple[Numbers, float]:
@@ -187,28 +213,75 @@ def _without(column: Indices, inverse: Numbers, effect: Numbers, rest: Numbers) 
     return without, effect - share * lost[:, None], rest + lost**2 / pivot
 
 
-def _significant(columns: Numbers, smooth: int) -> list[int]:
-    """Return the indices of steps whose effect is significant; the one with the max p-value is removed first.
+def _proven(
+    grams: Numbers, costs: Numbers, columns: Numbers, shapes: Sequence[Shape], kept: Sequence[int]
+) -> list[int]:
+    """Return those of the steps `kept` that are significant in each plausible regression; the one with the max p-value
+    is removed first.
 
-    `columns` are the series, the smooth ones, and the steps.
-
-    The standard error is the larger of the usual one and one that allows a variance for each point (MacKinnon and
-    White 1985, "Some heteroskedasticity-consistent covariance matrix estimators", Journal of Econometrics 29, HC3).
+    A p-value is the max over a confidence set of the models, because they are no subject of the test (Berger and Boos
+    1994, "P values maximized over a confidence set for the nuisance parameter", JASA 89).
     """
-    kept, series = list(range(columns.shape[1] - 1 - smooth)), columns[:, 0]
-    while kept:
-        design = columns[:, [*range(1, smooth + 1), *(smooth + 1 + step for step in kept)]]
-        free = len(columns) - design.shape[1]
-        inverse = np.linalg.pinv(design.T @ design)
-        influence = design @ inverse
-        effect = series @ influence
-        rest = series - design @ effect
-        leverage = (influence * design).sum(axis=1)
-        robust = ((influence * (rest / np.maximum(1 - leverage, 0.05))[:, None]) ** 2).sum(axis=0)
-        usual = np.diag(inverse) * float(rest @ rest) / free
-        student = np.abs(effect[smooth:]) / np.sqrt(np.maximum(usual, robust) + 1e-300)[smooth:]
-        worst = int(student.argmin())
-        if 2 * special.stdtr(free, -student[worst]) <= SIGNIFICANCE:
+    left, count = list(kept), len(columns)
+    margin = MARGINS[0] + (MARGINS[1] - MARGINS[0]) * _youth(count)
+    while left:
+        scores, found = _tested(grams, costs, count, shapes, left)
+        white = int(scores.reshape(len(shapes), -1)[:, 0].argmin())
+        worst = np.maximum(found[scores <= scores.min() + margin].max(axis=0), _robust(columns, shapes[white], left))
+        if worst.max() <= SIGNIFICANCE:
             break
-        del kept[worst]
-    return kept
+        del left[int(worst.argmax())]
+    return left
+
+
+def _tested(
+    grams: Numbers, costs: Numbers, count: int, shapes: Sequence[Shape], steps: Sequence[int]
+) -> tuple[Numbers, Numbers]:
+    """Return the score of each regression with these steps, and the p-values of the steps in it, by Student's t."""
+    chosen = [*range(_STEPS), *(_STEPS + step for step in steps)]
+    some = grams[:, chosen][:, :, chosen]
+    inverse = np.linalg.inv(some[:, 1:, 1:] + 1e-9 * np.eye(len(chosen) - 1))
+    effect: Numbers = (inverse @ some[:, 1:, :1])[..., 0]
+    rest = np.maximum(some[:, 0, 0] - (effect * some[:, 1:, 0]).sum(axis=1), 1e-12)
+    smooth = np.repeat([len(shape.columns) for shape in shapes], len(grams) // len(shapes))
+    free = np.maximum(count - smooth - len(steps), 1)
+    errors = np.sqrt(np.einsum("mii->mi", inverse) * (rest / free)[:, None])
+    student = (np.abs(effect) / np.maximum(errors, 1e-150))[:, _STEPS - 1 :]
+    scores: Numbers = count * np.log(rest / count + 1e-9) + costs
+    return scores, 2 * special.stdtr(free[:, None], -student)
+
+
+def _robust(columns: Numbers, shape: Shape, steps: Sequence[int]) -> Numbers:
+    """Return the p-values of steps that allow a variance for each point.
+
+    MacKinnon and White 1985, "Some heteroskedasticity-consistent covariance matrix estimators", Journal of Econometrics
+    29 (HC3); degrees of freedom by Satterthwaite 1946, Biometrics Bulletin 2.
+    """
+    design = columns[:, [*shape.columns, *(_STEPS + step for step in steps)]]
+    influence = design @ np.linalg.pinv(design.T @ design)
+    effect = columns[:, 0] @ influence
+    rest = columns[:, 0] - design @ effect
+    leverage = (influence * design).sum(axis=1)
+    squares = influence**2
+    variance = (squares * (rest / np.maximum(1 - leverage, 0.05))[:, None] ** 2).sum(axis=0)
+    free = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0) - 1
+    student = np.abs(effect) / np.sqrt(variance + 1e-300)
+    found: Numbers = 2 * special.stdtr(np.maximum(free, 1), -student)[len(shape.columns) :]
+    return found
+
+
+def _located(values: Numbers, places: Sequence[int], shape: Shape, model: Model) -> list[int]:
+    """Return the places at which steps explain most squares, each within REACH points of where it was found."""
+    found = list(places)
+    for index, place in enumerate(places):
+        others = [*found[:index], *found[index + 1 :]]
+        first = max(place - REACH, (found[index - 1] if index else 0) + SHORTEST)
+        last = min(place + REACH, (found[index + 1] if index + 1 < len(found) else len(values)) - SHORTEST)
+        tried = list(range(first, last + 1))
+        columns = model.whiten(_columns(values, [*others, *tried]))
+        basis = np.linalg.qr(columns[:, [*shape.columns, *range(_STEPS, _STEPS + len(others))]])[0]
+        rest = columns[:, [0, *range(_STEPS + len(others), columns.shape[1])]]
+        rest = rest - basis @ (basis.T @ rest)
+        explained = (rest[:, 0] @ rest[:, 1:]) ** 2 / np.maximum((rest[:, 1:] ** 2).sum(axis=0), 1e-300)
+        found[index] = tried[int(explained.argmax())] if tried else place
+    return found

@@ -79,6 +79,14 @@ def test_a_trend_a_cycle_and_memory_are_no_changes() -> None:
     assert max(found.values()) <= 3, found
 
 
+def test_a_few_points_of_wider_scatter_are_no_change() -> None:
+    random, found = np.random.default_rng(3), 0
+    for count in (3, 4, 5, 8) * 30:
+        values = np.concatenate([random.normal(size=40), 4 * random.normal(size=count)])
+        found += bool(change_points(1000 + values))
+    assert found <= 9
+
+
 @pytest.mark.parametrize("percent", [-2, 2])
 def test_two_modes_hide_no_step(percent: float) -> None:
     found = 0
