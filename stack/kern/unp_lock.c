@@ -12,13 +12,12 @@ const struct unp_lockops *const unp_strategies[] = {
 	&unp_giant, &unp_single, &unp_global, &unp_rwlock, &unp_pair,
 	&unp_sopair, NULL
 };
-const struct unp_lockops *unp_lockops = &unp_sopair;
+const struct unp_lockops *unp_lockops = &unp_single;
 atomic_u64 unp_relocks COUNTERS, unp_tryfails COUNTERS;
 
 static const char *const names[] = { "giant", "single", "global", "rwlock",
     "pair", "socket", NULL };
-enum { SINGLE = 1, SOCKET = 5, DEFAULT = SOCKET };	/* indices */
-static atomic_u32 locking = DEFAULT;
+static atomic_u32 locking = 1;		/* index of "single" */
 _Static_assert(nitems(names) == nitems(unp_strategies),
     "each strategy has a name");
 
@@ -45,18 +44,10 @@ unp_lock_init(void)
 	sysctl_register(lock_oids, nitems(lock_oids));
 }
 
-/*
- * With Giant, finer locks would never be contended: the default gives way, and
- * others are refused.
- */
+/* With Giant, finer locks would never be contended. */
 int
 unp_lock_start(void)
 {
-	if (!mpsafenet && atomic_load_u32(&locking) == DEFAULT) {
-		sysctl_forced("unix.locking", names[DEFAULT], names[SINGLE],
-		    "every socket call holds Giant");
-		atomic_store_u32(&locking, SINGLE);
-	}
 	unp_lockops = unp_strategies[atomic_load_u32(&locking)];
 	if (mpsafenet || unp_lockops == &unp_giant ||
 	    unp_lockops == &unp_single)

@@ -100,7 +100,7 @@ class Refusal:
         return all(name in row and is_it(row[name]) for name, is_it in self.values.items())
 
 
-FINE_UNIX = {"unix.locking": no("giant", "single", "socket")}
+FINE_UNIX = {"unix.locking": no("giant", "single")}
 FINE_UNIX_SENTENCE = r'unix\.locking="\w+" with debug\.mpsafenet="0": every socket call holds Giant'
 GROUPS_THREAD = {"net.inet.tcp.pcbtable": only("groups-thread")}
 # With input that shares no lock, the other message refuses ip.alone.
