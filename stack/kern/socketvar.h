@@ -61,12 +61,11 @@ struct sowatch {
 
 /* A socket buffer.  The attribute of so_rcv, so_snd and so_errors guards it. */
 struct sockbuf {
-	struct mbuf	*sb_head, *sb_tail;	/* stream: one chain of bytes;
-						   datagrams: m_nextpkt list */
+	/* stream: one chain of bytes; datagrams: m_nextpkt list */
+	struct mbuf	*sb_head, *sb_tail;
 	struct mbuf	*sb_sendm; /* position found by sbsendptr() */
 	uint32_t	 sb_sendoff;		/* ... and its offset */
-	/* bytes; each datagram adds SB_DGRAM_OVERHEAD */
-	uint32_t	 sb_cc;
+	uint32_t	 sb_cc;		/* bytes, and SB_DGRAM_OVERHEAD each */
 	uint32_t	 sb_hiwat;		/* max bytes */
 	uint32_t	 sb_lowat;		/* min bytes for a wakeup */
 	nsec_t		 sb_timeo;		/* SO_RCVTIMEO, SO_SNDTIMEO,

@@ -10,6 +10,9 @@
 
 #include "netinet/tcp_var.h"
 
+/* Space before the TCP header: link and IP headers. */
+#define	TCP_HEADROOM	64
+
 /* What differs from header to header, in host order. */
 struct tcp_header {
 	tcp_seq		 seq, ack;

@@ -17,7 +17,8 @@
  *	tcp_reass.c	data in and out of order, FIN
  *	tcp_defer.c	deferred ACKs and output
  *	tcp_urgent.c	urgent data, either way
- *	tcp_output.c	building and sending segments, resets; tcp_header.h
+ *	tcp_output.c	building and sending segments; tcp_header.h
+ *	tcp_respond.c	resets and answers without data
  *	tcp_lock.c	the choice of locking; tcp_lock_NAME.c: strategies
  *	tcp_timer.c	timeouts
  *	tcp_subr.c	creation and destruction of control blocks, ICMP errors
@@ -532,14 +533,8 @@ uint32_t tcp_notsentmax(const struct tcpcb *);
 bool	 tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_sendprobe(struct tcpcb *tp)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
-/*
- * Sends a segment without data or window in response to another one, with the
- * options of the socket that responds (TOS, TTL, interface; NULL: no socket).
- */
-__cold void  tcp_respond(const struct tcpseg *, const struct ip_sendopts *,
-	    tcp_seq seq, tcp_seq ack, uint8_t flags, uint32_t tsval);
-__cold void  tcp_reset(const struct tcpseg *, const struct ip_sendopts *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
+/* The sequence number of a segment without data. */
 tcp_seq	 tcp_emptyseq(const struct tcpcb *);
 /* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
 static inline uint32_t
@@ -551,6 +546,15 @@ uint32_t tcp_now_ts(const struct tcpcb *);
 uint32_t tcp_ts_at(const struct tcpcb *, nsec_t);
 /* Whether the rate limit permits a challenge ACK (RFC 5961 section 7). */
 bool	 tcp_challenge_ok(struct tcpcb *);
+
+/* tcp_respond.c */
+/*
+ * Sends a segment without data or window in response to another one, with the
+ * options of the socket that responds (TOS, TTL, interface; NULL: no socket).
+ */
+__cold void  tcp_respond(const struct tcpseg *, const struct ip_sendopts *,
+	    tcp_seq seq, tcp_seq ack, uint8_t flags, uint32_t tsval);
+__cold void  tcp_reset(const struct tcpseg *, const struct ip_sendopts *);
 
 /* tcp_timer.c */
 void	 tcp_timer_set(struct tcpcb *, enum tcp_timer, nsec_t delay);

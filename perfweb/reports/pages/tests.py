@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -26,6 +25,9 @@ from perfweb.verdicts.tags import tag_of_database
 
 POINTS = 20
 """Newest runs in a sparkline."""
+
+MOST_IMPORTED = 200
+"""Tests of imports in the list."""
 
 SORTS = {"topic": "topic", "run": "newest run", "change": "largest change"}
 """Orders of the list, and their names on the page."""
@@ -50,9 +52,9 @@ class Row:
 
     @property
     def change(self) -> float | None:
-        """The newest value against the median of those before it, in percent; None without any."""
+        """The newest value against the median of those before it, in percent of its size; None without any."""
         before = statistics.median(self.values[:-1]) if len(self.values) > 1 else 0.0
-        return 100 * (self.values[-1] / before - 1) if before else None
+        return 100 * (self.values[-1] - before) / abs(before) if before else None
 
 
 @require_safe
@@ -96,8 +98,8 @@ def _measured() -> list[Row]:
         [(test,) for test in TESTS],
         lambda test: comparable(counted.filter(test=test)).order_by("-run_id", "series").values_list(*wanted)[:1],
     )
-    imported = counted.filter(run__in=Import.objects.newest_runs(IMPORTS)).exclude(test__in=TESTS).order_by()
-    newest += list(imported.values_list("test").annotate(Max("run_id"), Max("series"), Max("unit")))
+    imported = counted.filter(run__in=Import.objects.newest_runs(IMPORTS)).exclude(test__in=TESTS)
+    newest += list(imported.order_by("test", "-run_id", "series").distinct("test").values_list(*wanted)[:MOST_IMPORTED])
     runs = {run for _, run, _, _ in newest}
     samples = set(Run.objects.filter(pk__in=runs).exclude(testbed__sample="").values_list("pk", flat=True))
     lines = histories({Line(test, series) for test, _, series, _ in newest}, POINTS)

@@ -286,7 +286,6 @@ from django.conf import settings
 django.setup()
 settings.PERFWEB_VAR = Path(sys.argv[1])
 from perfweb.builds import mirrors
-from perfweb.builds.kinds import LINUX
 from perfweb.builds.models import Mirror
 mirrors.fetch(Mirror(name="slow", url=sys.argv[2]))
 """
