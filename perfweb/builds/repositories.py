@@ -205,7 +205,8 @@ class Bench:
         return pack(ROOT, self._files(tree), store, revision, committed)
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:
-        """Return the changes of measured files between `base` and `head`, as one diff or as a mail for `each` commit.
+        """Return the changes between `base` and `head` of files that a patch may change, as one diff or as a mail for
+        `each` commit.
 
         Raises PatchError if there are none, or too many.
         """
@@ -219,7 +220,7 @@ class Bench:
         if len(made) > PATCH_BYTES:
             raise PatchError(f"These changes have more than {PATCH_BYTES} bytes. Submit a smaller range.")
         if not made:
-            raise PatchError(f"Nothing {self.kind.where} is changed: there is nothing to measure.")
+            raise PatchError(f"Nothing {self.kind.where} is changed.")
         return made
 
     def output(self, *words: str, given: bytes = b"") -> str:

@@ -107,6 +107,7 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     """Apply a patch in a temporary place, and make its plan. Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
+    mirrors.require_measured(mirror)
     patch = _changes(mirror, wanted) if wanted.ref else without_crlf(patch)
     series = read_series(patch)
     repository = mirrors.opened(mirror)
@@ -117,7 +118,6 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
             stages = bench.apply(series, base)
         except ConflictError as error:
             conflict = ConflictError(f"{error} {advice(bench, series, _branch(mirror))}", error.hunk, error.there)
-    mirrors.require_measured(mirror)
     title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
     changed = _digest([base.sha, *(stage.tree for stage in stages)])
     text = wanted.plan or _plan(wanted, f"patch-{changed[:8]}", title, len(series.patches))

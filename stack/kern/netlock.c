@@ -63,6 +63,7 @@ lock_marked(struct thread *td)
 	if (!netmark_enter(td))
 		return (false);
 	lock_got(&netlock, LC_NET, LOCK_SITE, 0);
+	counter_add(&stats.shared, 1);
 	td->td_netmarked = true;
 	return (true);
 }

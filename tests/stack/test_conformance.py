@@ -24,7 +24,7 @@ def test_all_scripts_pass_with_each_protocol(tmp_path: Path) -> None:
     """In a process of its own, because a fork of pytest's takes as long as a script."""
     results = tmp_path / "results.json"
     words = [sys.executable, "-m", "tests.stack.conformance", "--json", str(results)]
-    done = subprocess.run(words, cwd=builds.ROOT, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=builds.ROOT, capture_output=True, text=True, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
     played = {(each["script"], each["family"]) for each in json.loads(results.read_text()) if each["result"] == "pass"}
     assert played == {(case.name, family) for case in cases.read_folder(table.OWN) for family in case.families}

@@ -75,7 +75,7 @@ def lane(searcher: Searcher, *options: str) -> dict[str, dict[str, float]]:
 def test_the_lane_shows_one_atomic_operation_more(searcher: Searcher) -> None:
     """A planted cost on each forwarded packet, within its block; and none without packets."""
     before, after = lane(searcher), lane(searcher, "--set", "debug.planted=extra_atomic")
-    assert set(before) == {"forward", "unix", "tcp"}
+    assert set(before) == {"forward", "unix", "tcp", "rr", "crr", "udp"}
     assert lane(searcher) == before
     assert f"{after['forward']['atomics'] - before['forward']['atomics']:.3f}" == "1.000"
     assert after["forward"]["locks"] == before["forward"]["locks"]

@@ -68,20 +68,18 @@ class Pair:
     status: int = -15  # exit status of the server after SIGTERM
 
 
-def netperf(seconds: int, _directory: Path, address: str) -> list[tuple[list[str], Check]]:
-    """A plausible number."""
+def netperf(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
+    """Tests of two seconds each, because a lost SYN costs the first; a plausible number."""
 
     def check(output: str) -> None:
         assert 0 < rate(output) < 1e6, output
 
-    return [
-        (["netperf", "-H", address, "-t", test, "-l", str(seconds), "-P", "0", "-v", "0"], check) for test in NETPERF
-    ]
+    return [(["netperf", "-H", address, "-t", test, "-l", "2", "-P", "0", "-v", "0"], check) for test in NETPERF]
 
 
-def iperf3(seconds: int, _directory: Path, address: str) -> list[tuple[list[str], Check]]:
+def iperf3(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
     """Each direction, ten connections, and UDP."""
-    return [(["iperf3", "-J", "-c", address, "-t", str(seconds), *options], check_iperf3) for options in IPERF3]
+    return [(["iperf3", "-J", "-c", address, "-t", "2", *options], check_iperf3) for options in IPERF3]
 
 
 def check_tcpbench(connections: int, output: str) -> None:
@@ -166,25 +164,15 @@ def redis(_directory: Path, address: str) -> list[tuple[list[str], Check]]:
     ]
 
 
-def pairs(seconds: int) -> dict[str, Pair]:
-    """All pairs; clients that only send for a time do so for some seconds."""
-    return {
-        "netperf": Pair(12865, lambda _: ["netserver", "-D", "-f", "-4"], partial(netperf, seconds)),
-        # its handler leaves by longjmp() and exits with 1
-        "iperf3": Pair(5201, lambda _: ["iperf3", "-s", "--forceflush"], partial(iperf3, seconds), status=1),
-        "tcpbench": Pair(12345, lambda _: ["tcpbench", "-s", "-4"], tcpbench, status=0),
-        "curl": Pair(8080, nginx, curl(8080), status=0),
-        "http.server": Pair(8000, http_server, curl(8000)),
-        "redis": Pair(6379, redis_server, redis, status=0),
-    }
-
-
-GOOD, LOSSY = pairs(seconds=1), pairs(seconds=2)  # a lost SYN costs the first second
-
-
-def pair_for(name: str, harms: tuple[str, ...]) -> Pair:
-    """A pair for a network."""
-    return (LOSSY if harms else GOOD)[name]
+PAIRS = {
+    "netperf": Pair(12865, lambda _: ["netserver", "-D", "-f", "-4"], netperf),
+    # its handler leaves by longjmp() and exits with 1
+    "iperf3": Pair(5201, lambda _: ["iperf3", "-s", "--forceflush"], iperf3, status=1),
+    "tcpbench": Pair(12345, lambda _: ["tcpbench", "-s", "-4"], tcpbench, status=0),
+    "curl": Pair(8080, nginx, curl(8080), status=0),
+    "http.server": Pair(8000, http_server, curl(8000)),
+    "redis": Pair(6379, redis_server, redis, status=0),
+}
 
 
 def serve_on_the_stack(topology: Topology, pair: Pair, harms: tuple[str, ...]) -> None:
@@ -209,15 +197,15 @@ def connect_from_the_stack(topology: Topology, pair: Pair, harms: tuple[str, ...
 
 
 @NETWORKS
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", PAIRS)
 def test_a_server_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
-    serve_on_the_stack(topology, pair_for(name, harms), harms)
+    serve_on_the_stack(topology, PAIRS[name], harms)
 
 
 @NETWORKS
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", PAIRS)
 def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, ...]) -> None:
-    connect_from_the_stack(topology, pair_for(name, harms), harms)
+    connect_from_the_stack(topology, PAIRS[name], harms)
 
 
 def sshd(topology: Topology, host: str, address: str) -> list[str]:

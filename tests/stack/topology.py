@@ -149,8 +149,10 @@ class Topology:
     def __exit__(self, *exc: object) -> None:
         for child in reversed(self.children):
             self.stop(child)
-        batch("ip", lines=[f"netns delete {self.host(host)}" for host in self.hosts])
-        shutil.rmtree(self.directory)
+        try:
+            batch("ip", "-force", lines=[f"netns delete {self.host(host)}" for host in self.hosts])
+        finally:
+            shutil.rmtree(self.directory)
 
     def host(self, name: str) -> str:
         """The namespace of a host."""

@@ -42,7 +42,9 @@ def test_a_repository_keeps_its_kind(options: dict[str, Any]) -> None:
     call_command("register_repository", "linux", url=options["url"], kind="linux")
     assert mirrors.opened(Mirror.objects.get()).kind is LINUX
     with pytest.raises(CommandError, match="linux is of kind linux: register another kind with another name"):
-        call_command("register_repository", "linux", url=options["url"])
+        call_command("register_repository", "linux", url=options["url"], kind="stack")
+    call_command("register_repository", "linux", url=options["url"])
+    assert mirrors.opened(Mirror.objects.get()).kind is LINUX
 
 
 def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

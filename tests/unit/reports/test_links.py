@@ -112,7 +112,7 @@ def shape(address: str) -> str:
     """
     parts = urlsplit(address)
     path = re.sub(r"/compare/[^/]+", "/compare/PAIR", re.sub(r"\d+", "N", parts.path))
-    return f"{path}?{'&'.join(sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True)}))}"
+    return f"{path}?{'&'.join(sorted(key for key, _ in parse_qsl(parts.query, keep_blank_values=True)))}"
 
 
 def test_no_link_of_a_page_leads_nowhere(client: Client, everything: None) -> None:

@@ -136,15 +136,14 @@ def test_commit_that_cannot_be_measured(author: Actor, topic: str, ref: str, mir
     assert not Submission.objects.exists()
 
 
-def test_a_patch_of_a_kernel_is_checked_and_then_refused(maintainer: Actor, diff: bytes, repository: Checkout) -> None:
+def test_a_patch_of_a_kernel_is_refused_before_any_work(maintainer: Actor, diff: bytes, repository: Checkout) -> None:
     mirror = Mirror.objects.create(name="linux", url=str(repository.tree), kind="linux")
     mirrors.fetch(mirror)
     wanted = replace(WANTED, mirror="linux")
     with pytest.raises(RepositoryError, match=r"holds the Linux kernel, and no plan .* `\./dev kernel` counts"):
         services.submit(maintainer, diff, wanted)
-    link = b"diff --git a/net/x b/net/x\nnew file mode 120000\n--- /dev/null\n+++ b/net/x\n@@ -0,0 +1 @@\n+/etc/x\n"
-    with pytest.raises(PatchError, match="net/x a symbolic link"):
-        services.submit(maintainer, link, wanted)
+    with pytest.raises(RepositoryError, match=r"`\./dev kernel` counts"):
+        services.submit(maintainer, b"no patch at all", wanted)
     assert not Submission.objects.exists()
 
 

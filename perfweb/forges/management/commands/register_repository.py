@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("name", help="name of the repository here: letters, digits and -")
         parser.add_argument("--url", required=True, help="where git fetches it: https://…, or an absolute path")
         parser.add_argument("--branch", default="main", help="target branch of pull requests (default: main)")
-        parser.add_argument("--kind", choices=list(KINDS), default=STACK.name, help="what it holds (default: stack)")
+        parser.add_argument("--kind", choices=list(KINDS), help="what it holds (default: stack)")
         parser.add_argument("--forge", choices=ForgeName.values)
         parser.add_argument("--project", help="owner/name on the forge")
         parser.add_argument("--api", help="such as https://api.github.com, https://gitlab.example.org/api/v4")
@@ -76,10 +76,10 @@ def _report_token(out: OutputWrapper, project: Project) -> None:
 
 
 def _mirror(name: str, options: dict[str, Any]) -> Mirror:
-    mirror = Mirror.objects.filter(name=name).first() or Mirror(name=name)
-    if mirror.pk and mirror.kind != options["kind"]:
+    mirror = Mirror.objects.filter(name=name).first() or Mirror(name=name, kind=options["kind"] or STACK.name)
+    if options["kind"] not in (None, mirror.kind):
         raise CommandError(f"repository {name} is of kind {mirror.kind}: register another kind with another name")
-    mirror.url, mirror.branch, mirror.kind = options["url"], options["branch"], options["kind"]
+    mirror.url, mirror.branch = options["url"], options["branch"]
     try:
         mirror.full_clean()
     except ValidationError as error:
