@@ -256,8 +256,8 @@ remote_pass(struct remote_call *c, struct remote_rights *r)
 {
 	const int error = transact(c, r->fds, (int)r->n, RIGHTS_MAX);
 
-	r->n = 0;
-	while (error != ENETDOWN && r->n < RIGHTS_MAX && r->fds[r->n] != -1)
+	r->n = 0;	/* after an error fds may still be the caller's */
+	while (error == 0 && r->n < RIGHTS_MAX && r->fds[r->n] != -1)
 		r->n++;
 	return (error);
 }

@@ -378,7 +378,8 @@ get_message(const struct remote_call *c, struct msghdr *msg, size_t done,
 int
 remote_receive(struct file *f, struct msghdr *msg, int flags, size_t *done)
 {
-	const size_t total = iov_length(msg), room = msg->msg_controllen;
+	const size_t total = iov_length(msg);
+	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
 	const bool named = msg->msg_name != NULL;
 	struct remote_rights rights = { .n = 0 };
 	nsec_t deadline = 0;

@@ -500,6 +500,21 @@ serve(struct channel *ch, unsigned request)
 	return (error);
 }
 
+/*
+ * Sends the byte that announces the answer.  The kernel may refuse the
+ * descriptors beside it, of which a user has only so many in flight; the client
+ * then cuts its message (rights_install()).
+ */
+static ssize_t
+announce(struct channel *ch, const struct iovec *iov)
+{
+	const ssize_t sent = rights_send(ch->ch_fd, iov, 1, ch->ch_answer,
+	    (int)ch->ch_nanswer);
+
+	return (sent == -1 && ch->ch_nanswer > 0 ?
+	    rights_send(ch->ch_fd, iov, 1, NULL, 0) : sent);
+}
+
 void
 channel_serve(void *arg)
 {
@@ -516,8 +531,7 @@ channel_serve(void *arg)
 		channel_disarm(ch);
 		ch->ch_call->rc_error = request < REMOTE_COUNT ?
 		    serve(ch, request) : EINVAL;
-		sent = rights_send(ch->ch_fd, &iov, 1, ch->ch_answer,
-		    (int)ch->ch_nanswer);
+		sent = announce(ch, &iov);
 		channel_close(ch);
 	}
 	channel_disarm(ch);

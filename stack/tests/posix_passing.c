@@ -101,6 +101,32 @@ TEST(what_has_no_room_is_closed)
 	OK(close(p[0]));
 }
 
+/* A length of control messages without a buffer is no room. */
+TEST(what_has_no_buffer_is_closed)
+{
+	int s[2], p[2];
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_controllen = CMSG_SPACE(2 * sizeof(int)) };
+	int fds[2];
+
+	pair(SOCK_STREAM, s);
+	OK(pipe(p));
+	fds[0] = p[1];
+	fds[1] = s[0];
+	CHECK_EQ(send_fds(s[0], fds, 2, 0), 1);
+	OK(close(p[1]));
+	OK(close(s[0]));
+	CHECK_EQ(OK(recvmsg(s[1], &msg, 0)), 1);
+	CHECK(msg.msg_flags & MSG_CTRUNC);
+	CHECK_EQ(msg.msg_controllen, 0);
+	CHECK_EQ(read(p[0], &c, 1), 0);
+	CHECK_EQ(recv(s[1], &c, 1, 0), 0);
+	OK(close(p[0]));
+	OK(close(s[1]));
+}
+
 TEST(a_look_gives_descriptors_of_its_own)
 {
 	int s[2], p[2], fd, again, flags;
