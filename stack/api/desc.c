@@ -246,13 +246,14 @@ get_number(struct file *f, unsigned long cmd)
 /*
  * Locks of fcntl(2).  Those of an open file always succeed (flock_error()).
  * Record locks would have to keep other processes out, and nothing here does:
- * to set one is an error.
+ * to set one is an error, and none is found.
  */
 static int
 lock_socket(int cmd, struct flock *lock)
 {
 	const bool of_file = cmd == F_OFD_SETLK || cmd == F_OFD_SETLKW ||
 	    cmd == F_OFD_GETLK;
+	const bool looks = cmd == F_GETLK || cmd == F_OFD_GETLK;
 
 	if (address_bad(lock))
 		return (EFAULT);
@@ -261,9 +262,11 @@ lock_socket(int cmd, struct flock *lock)
 	    lock->l_whence != SEEK_CUR && lock->l_whence != SEEK_END) ||
 	    lock->l_start < 0 || (of_file && lock->l_pid != 0))
 		return (EINVAL);
-	if (!of_file && lock->l_type != F_UNLCK)
+	if (cmd == F_GETLK && lock->l_type == F_UNLCK)
+		return (EINVAL);
+	if (!of_file && !looks && lock->l_type != F_UNLCK)
 		return (ENOLCK);
-	if (cmd == F_OFD_GETLK)
+	if (looks)
 		lock->l_type = F_UNLCK;
 	return (0);
 }

@@ -106,6 +106,25 @@ flock_error(int operation)
 	}
 }
 
+/*
+ * lockf(3) by record locks, which nothing here keeps (lock_socket()): none is
+ * held, and none can be set.
+ */
+static int
+lockf_error(int cmd)
+{
+	switch (cmd) {
+	case F_ULOCK:
+	case F_TEST:
+		return (0);
+	case F_LOCK:
+	case F_TLOCK:
+		return (ENOLCK);
+	default:
+		return (EINVAL);
+	}
+}
+
 /* xattr(7): only files have attributes of users. */
 static int
 attribute_error(const char *name, int users)
@@ -133,9 +152,8 @@ REFUSED(ssize_t, readahead, (int fd, off64_t offset, size_t len),
     (fd, offset, len), EINVAL, BY_ERRNO)
 REFUSED(int, flock, (int fd, int operation), (fd, operation),
     flock_error(operation), BY_ERRNO)
-/* as record locks of fcntl(), see socket_fcntl() */
-REFUSED(int, lockf, (int fd, int cmd, off_t len), (fd, cmd, len), ENOLCK,
-    BY_ERRNO)
+REFUSED(int, lockf, (int fd, int cmd, off_t len), (fd, cmd, len),
+    lockf_error(cmd), BY_ERRNO)
 REFUSED(ssize_t, fgetxattr, (int fd, const char *name, void *value,
     size_t size), (fd, name, value, size), attribute_error(name, ENODATA),
     BY_ERRNO)

@@ -387,7 +387,14 @@ static long call_##name(int fd) { return ((long)(expression)); }
 	X(lock, lock_of(fd, F_SETLK, F_RDLCK))				\
 	X(lock_end, lock_of(fd, F_SETLK, F_UNLCK))			\
 	X(lock_unknown, lock_of(fd, F_SETLK, 7))			\
-	X(lockf, lockf(fd, F_TEST, 1))					\
+	X(lock_held, lock_of(fd, F_GETLK, F_WRLCK))			\
+	X(lock_held_end, lock_of(fd, F_GETLK, F_UNLCK))			\
+	X(lock_held_unknown, lock_of(fd, F_GETLK, 7))			\
+	X(lockf, lockf(fd, F_TLOCK, 1))					\
+	X(lockf_wait, lockf(fd, F_LOCK, 1))				\
+	X(lockf_held, lockf(fd, F_TEST, 1))				\
+	X(lockf_end, lockf(fd, F_ULOCK, 1))				\
+	X(lockf_unknown, lockf(fd, 7, 1))				\
 	X(tty, isatty(fd))						\
 	X(foreground, tcgetpgrp(fd))					\
 	X(terminal, tcgetattr(fd, &terminal))				\
