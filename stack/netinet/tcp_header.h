@@ -13,6 +13,15 @@
 /* Space before the TCP header: link and IP headers. */
 #define	TCP_HEADROOM	64
 
+/* How much data one header may stand for; a whole segment in any case. */
+static inline uint32_t
+tcp_tso_room(const struct tcpcb *tp)
+{
+	const uint32_t most = atomic_load_u32(&tcp_tsomax) - 256;
+
+	return (most > tp->t_maxseg ? most : tp->t_maxseg);
+}
+
 /* What differs from header to header, in host order. */
 struct tcp_header {
 	tcp_seq		 seq, ack;

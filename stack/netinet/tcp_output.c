@@ -146,7 +146,7 @@ static uint32_t
 burst(const struct tcpcb *tp, uint32_t len)
 {
 	const uint32_t min_segs = atomic_load_u32(&tcp_min_tso_segs);
-	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256;
+	uint32_t most = tcp_tso_room(tp);
 
 	most -= tcp_tail(tp, most);
 	if (__predict_false(min_segs != 0)) {
@@ -223,7 +223,8 @@ plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct tcp_sent *r = TAILQ_FIRST(&tp->t_lost);
-	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room, beyond;
+	const uint32_t most = tcp_tso_room(tp);
+	uint32_t len, room, beyond;
 
 	if (__predict_true(r == NULL) || tp->t_frto == FRTO_NEW ||
 	    (r->seq != tp->snd_una &&

@@ -23,12 +23,13 @@ count_reordering(struct tcpcb *tp, const struct tcp_sent *r,
 	const uint32_t segs = tcp_segments(tp, a->fack - r->seq);
 
 	rk->reordered = true;
-	if (a->reordered)
-		return;		/* a lower record of the same ACK was farther */
-	a->reordered = true;
-	rk->reorderings++;
+	/* the records of one ACK come in any order: the farthest counts */
 	if (segs > rk->distance)
 		rk->distance = segs;
+	if (a->reordered)
+		return;
+	a->reordered = true;
+	rk->reorderings++;
 }
 
 /* Section 6.2, steps 1 to 3, for a record that was just delivered. */

@@ -99,6 +99,34 @@ TEST(a_black_hole_is_escaped_and_the_size_found)
 	take_down(&f);
 }
 
+/* A max burst below a segment is one segment, also of what was lost. */
+TEST(the_least_tsomax_permits_whole_segments)
+{
+	struct peer_seg s;
+	struct fixture f;
+
+	t_sysctl_set("net.inet.tcp.tsomax", "1460");
+	set_up(&f, "0");
+	peer_forget();
+	t_send(f.so, bytes, 3 * 1460);
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK(peer_next(&s));
+		CHECK_EQ(s.seq, f.start + i * 1460);
+		CHECK_EQ(s.len, 1460);
+	}
+	peer_await(&s, 2000);
+	CHECK_EQ(s.len, 1460);
+	peer_forget();
+	/* the rest of the lost */
+	f.p.rcv_nxt += 1460;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	peer_await(&s, 10000);
+	CHECK_EQ(s.seq, f.p.rcv_nxt);
+	CHECK_EQ(s.len, 1460);
+	take_down(&f);
+	t_sysctl_set("net.inet.tcp.tsomax", "65536");
+}
+
 TEST(a_narrow_hole_is_escaped)
 {
 	struct fixture f;

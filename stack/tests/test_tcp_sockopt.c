@@ -120,6 +120,25 @@ TEST(notsent_lowat_of_all_sockets)
 	close_pair(&f);
 }
 
+/* The largest limits are none. */
+TEST(notsent_lowat_may_be_as_large_as_possible)
+{
+	static const int limits[] = { -1, -2, INT32_MAX, INT32_MAX - 1 };
+	struct fixture f;
+
+	open_narrow(&f);
+	t_send(f.so, bytes, MSS + 600);
+	for (size_t i = 0; i < nitems(limits); i++) {
+		t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, limits[i]);
+		CHECK(sopoll(f.so, POLLOUT) & POLLOUT);
+	}
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0);
+	t_sysctl_set("net.inet.tcp.notsent_lowat", "4294967294");
+	CHECK(sopoll(f.so, POLLOUT) & POLLOUT);
+	t_sysctl_set("net.inet.tcp.notsent_lowat", "4294967295");
+	close_pair(&f);
+}
+
 static void
 write_more(void *so)
 {
