@@ -87,11 +87,14 @@ lock_shared(void) ACQUIRES_SHARED(netlock)
 static void
 lock_exclusive(struct thread *td) ACQUIRES(netlock)
 {
+	bool waited;
+
 	counter_add(&stats.exclusive, 1);
-	if (rw_wlock(&netlock))
-		counter_add(&stats.exclusivewaits, 1);
+	waited = rw_wlock(&netlock);
 	if (has_marks())
-		netmark_stop();
+		waited |= netmark_stop(&netlock);
+	if (waited)
+		counter_add(&stats.exclusivewaits, 1);
 	td->td_netexclusive = true;
 }
 

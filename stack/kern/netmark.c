@@ -83,35 +83,51 @@ netmark_enter(struct thread *td)
 	return (false);
 }
 
-/* Waits until a reader has left. */
-static void
-wait_for(struct netmark *nm)
+static bool
+is_inside(const struct netmark *nm)
 {
-	unsigned turns = lock_spin_limit();
+	return (atomic_load_acq_u32(&nm->nm_inside) != 0);
+}
 
+/* Waits until a reader has left; *turns of spinning remain. */
+static void
+wait_for(const struct netmark *nm, unsigned *turns)
+{
 	for (;;) {
 		const uint32_t left = atomic_load_acq_u32(&writer.left);
 
-		if (atomic_load_acq_u32(&nm->nm_inside) == 0)
+		if (!is_inside(nm))
 			return;
-		if (turns > 0) {
-			turns--;
+		if (*turns > 0) {
+			--*turns;
 			mach_cpu_relax();
 		} else
 			lock_park(&writer.left, left);
 	}
 }
 
-void
-netmark_stop(void)
+/* Spins and shows its wait like rw_wait(). */
+bool
+netmark_stop(const struct rwlock *l)
 {
-	struct netmark *nm;
+	unsigned turns = giant_owned() ? 0 : lock_spin_limit();
+	const struct netmark *nm;
+	bool waited = false;
 
 	atomic_store_u32(&writer.stopped, 1);
 	atomic_fence();
 	for (nm = (void *)atomic_load_acq_uptr(&marks); nm != NULL;
-	    nm = nm->nm_next)
-		wait_for(nm);
+	    nm = nm->nm_next) {
+		if (!is_inside(nm))
+			continue;
+		if (!waited)
+			lock_waits(l, LC_NET, LOCK_SITE);
+		waited = true;
+		wait_for(nm, &turns);
+	}
+	if (waited)
+		lock_waited();
+	return (waited);
 }
 
 void

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+struct rwlock;
 struct thread;
 
 /* False: a writer is waiting or has the lock, and the mark is not set. */
@@ -18,8 +19,10 @@ bool	 netmark_enter(struct thread *);
 void	 netmark_exit(struct thread *);
 /*
  * Between these two no thread has a mark.  The caller excludes other writers.
+ * netmark_stop() returns whether it had to wait for readers, which those who
+ * watch locks see as a wait for the lock.
  */
-void	 netmark_stop(void);
+bool	 netmark_stop(const struct rwlock *);
 void	 netmark_start(void);
 
 #endif /* KERN_NETMARK_H */

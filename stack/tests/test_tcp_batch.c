@@ -366,9 +366,13 @@ be_alone(void *arg)
 	net_exit();
 }
 
-/* 12: a recursive reader does not wait for a waiting writer. */
+/*
+ * 12: a recursive reader does not wait for a waiting writer, which is seen to
+ * wait for the lock.
+ */
 TEST(the_net_lock_may_be_asked_for_again)
 {
+	const uint64_t waits = t_sysctl("net.lock.exclusivewaits");
 	bool alone = false;
 	struct thread *td;
 
@@ -378,11 +382,14 @@ TEST(the_net_lock_may_be_asked_for_again)
 	net_enter();
 	CHECK(net_held() && !net_is_exclusive());
 	CHECK(!alone);
+	CHECK(td->td_blocked != NULL);
+	CHECK_STREQ(td->td_blocked, "net");
 	net_exit();
 	CHECK(net_held());
 	net_exit();
 	t_join(td);
 	CHECK(alone);
+	CHECK_EQ(t_sysctl("net.lock.exclusivewaits"), waits + 1);
 	CHECK(!net_held());
 }
 
