@@ -58,41 +58,83 @@ split_line(char *line, char **name, char **value)
 	return (is_end(end + 1) ? NULL : "unexpected text after the value");
 }
 
-static int
-set_line(const char *file, unsigned number, char *line)
-{
-	char why[256] = "", *name, *value = NULL;
-	const char *bad;
-	int error;
+/* A line that sets a value. */
+struct setting {
+	unsigned	 number;	/* of the line */
+	const char	*name, *value;
+};
 
-	bad = split_line(line, &name, &value);
-	if (bad != NULL) {
-		console("%s:%u: %s; a line is name=\"value\"", file, number,
-		    bad);
-		return (EINVAL);
-	}
-	if (name == NULL)
-		return (0);
-	error = sysctl_set(name, value, why, sizeof(why));
+static int
+set(const char *file, const struct setting *s)
+{
+	char why[256] = "";
+	const int error = sysctl_set(s->name, s->value, why, sizeof(why));
+
 	if (error != 0)
-		console("%s:%u: %s", file, number, why);
+		console("%s:%u: %s", file, s->number, why);
 	return (error);
+}
+
+/* Sets the values in the order of the file, but presets before all others. */
+static int
+set_all(const char *file, const struct setting *all, unsigned n)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < n && error == 0; i++)
+		if (sysctl_is_preset(all[i].name))
+			error = set(file, &all[i]);
+	for (unsigned i = 0; i < n && error == 0; i++)
+		if (!sysctl_is_preset(all[i].name))
+			error = set(file, &all[i]);
+	return (error);
+}
+
+/* Splits the text in place into *n settings. */
+static int
+split(const char *file, char *text, struct setting *all, unsigned *n)
+{
+	char *line = text, *next, *name, *value = NULL;
+	const char *bad;
+
+	*n = 0;
+	for (unsigned number = 1; line != NULL; number++, line = next) {
+		next = strchr(line, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		line[strcspn(line, "\r")] = '\0';
+		bad = split_line(line, &name, &value);
+		if (bad != NULL) {
+			console("%s:%u: %s; a line is name=\"value\"", file,
+			    number, bad);
+			return (EINVAL);
+		}
+		if (name != NULL)
+			all[(*n)++] = (struct setting){ number, name, value };
+	}
+	return (0);
+}
+
+static unsigned
+count_lines(const char *text)
+{
+	unsigned n = 1;
+
+	for (; (text = strchr(text, '\n')) != NULL; text++)
+		n++;
+	return (n);
 }
 
 int
 loader_parse(const char *file, char *text)
 {
-	char *line = text, *next;
-	int error = 0;
+	struct setting *all = kmalloc(count_lines(text) * sizeof(*all));
+	unsigned n;
+	int error = split(file, text, all, &n);
 
-	for (unsigned number = 1; line != NULL && error == 0; number++) {
-		next = strchr(line, '\n');
-		if (next != NULL)
-			*next++ = '\0';
-		line[strcspn(line, "\r")] = '\0';
-		error = set_line(file, number, line);
-		line = next;
-	}
+	if (error == 0)
+		error = set_all(file, all, n);
+	kfree(all);
 	return (error);
 }
 

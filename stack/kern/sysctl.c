@@ -246,6 +246,14 @@ sysctl_set(const char *name, const char *value, char *why, size_t len)
 	return (error);
 }
 
+bool
+sysctl_is_preset(const char *name)
+{
+	const struct sysctl_oid *oid = oid_find(name);
+
+	return (oid != NULL && (oid->oid_flags & CTL_PRESET) != 0);
+}
+
 static void
 oid_print(const struct sysctl_oid *oid, char *buf, size_t len)
 {

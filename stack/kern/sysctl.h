@@ -23,6 +23,7 @@ enum ctl_type {
 #define	CTL_RD		0x0	/* read only: counter or fact */
 #define	CTL_TUN		0x1	/* loader.conf may set it */
 #define	CTL_RUN		0x2	/* may be set while running */
+#define	CTL_PRESET	0x4	/* sets others; first of all in loader.conf */
 
 struct sysctl_oid {
 	const char	*oid_name;	/* "net.isr.dispatch" */
@@ -57,6 +58,8 @@ void	 sysctl_register_prefix(const char *prefix,
 	    int (*set)(const char *name, const char *value, char *err, size_t));
 /* Errors: ENOENT, EINVAL (reason in err), EPERM (not settable now). */
 int	 sysctl_set(const char *name, const char *value, char *err, size_t);
+/* Whether it is a CTL_PRESET. */
+bool	 sysctl_is_preset(const char *name);
 /* Sets a CTL_ENUM whose names are kept elsewhere. */
 int	 sysctl_set_enum(const struct sysctl_oid *, const char *value,
 	    char *err, size_t);

@@ -2,12 +2,14 @@
 /*
  * net.inet.tcp.personality: the values of tunables with which TCP behaves like
  * another system, so that an experiment can start from that system.  It only
- * sets tunables; those that are set later override it.
+ * sets tunables; those that are set later, or anywhere in loader.conf, override
+ * it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/lock.h"
 #include "kern/sysctl.h"
 #include "netinet/tcp_sysctl.h"
 
@@ -49,7 +51,7 @@ static const struct preset {
 	{ TCP "min_tso_segs", { [LINUX] = "2" } },
 	/* include/net/tcp.h: TCP_MAX_QUICKACKS */
 	{ TCP "quickacks", { [LINUX] = "16" } },
-	/* FreeBSD: net.inet.tcp.rexmit_min and rexmit_slop, OpenBSD: TCPTV_MIN */
+	/* FreeBSD: rexmit_min and rexmit_slop; OpenBSD: TCPTV_MIN */
 	{ TCP "rexmit_min", { [FREEBSD] = "230", [OPENBSD] = "1000" } },
 	/* FreeBSD: net.inet.tcp.recvspace; OpenBSD: tcp_recvspace */
 	{ TCP "recvspace", { [FREEBSD] = "65536", [OPENBSD] = "16384" } },
@@ -63,6 +65,10 @@ static const struct preset {
 	{ TCP "shutrd_keeps", { [LINUX] = "1" } },
 	/* ip-sysctl: tcp_synack_retries; OpenBSD: TCPTV_KEEP_INIT ends them */
 	{ TCP "syncache.rexmtlimit", { [LINUX] = "5" } },
+	/* OpenBSD has neither CUBIC nor SYN cookies; net.inet.tcp.ecn is 0 */
+	{ TCP "cc.algorithm", { [OPENBSD] = "newreno" } },
+	{ TCP "ecn.enable", { [OPENBSD] = "0" } },
+	{ TCP "syncookies", { [OPENBSD] = "0" } },
 	/* OpenBSD: net.inet.tcp.synbucketlimit and syncachelimit */
 	{ TCP "syncache.bucketlimit", { [OPENBSD] = "105" } },
 	{ TCP "syncache.cachelimit", { [OPENBSD] = "10255" } },
@@ -74,7 +80,8 @@ static const struct preset {
 };
 
 static char defaults[nitems(presets)][VALUE_LEN];	/* [I] after boot */
-static atomic_u32 current;	/* enum personality */
+static struct mtx personality_lock;	/* excludes other changes */
+static atomic_u32 current;	/* enum personality; all its values are set */
 
 static int
 set_all(enum personality to, char *why, size_t len)
@@ -88,28 +95,43 @@ set_all(enum personality to, char *why, size_t len)
 	return (error);
 }
 
+/* Of two at once, the last sets all tunables and is the current one. */
+static int
+change(enum personality to, char *why, size_t len)
+{
+	int error;
+
+	mtx_lock(&personality_lock);
+	error = set_all(to, why, len);
+	if (error == 0)
+		atomic_store_u32(&current, to);
+	mtx_unlock(&personality_lock);
+	return (error);
+}
+
 static int
 personality(const struct sysctl_oid *oid, const char *value, char *buf,
     size_t len)
 {
+	atomic_u32 to = DEFAULT;
+	struct sysctl_oid choice = *oid;
 	int error;
 
 	if (value == NULL) {
 		snprintf(buf, len, "%s", names[atomic_load_u32(&current)]);
 		return (0);
 	}
-	error = sysctl_set_enum(oid, value, buf, len);
-	if (error != 0)
-		return (error);
-	return (set_all(atomic_load_u32(&current), buf, len));
+	choice.oid_ptr = &to;
+	error = sysctl_set_enum(&choice, value, buf, len);
+	return (error != 0 ? error : change(atomic_load_u32(&to), buf, len));
 }
 
 static const struct sysctl_oid oids[] = {
 	{ .oid_name = TCP "personality", .oid_type = CTL_PROC,
-	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &current,
-	  .oid_names = names, .oid_proc = personality,
-	  .oid_descr = "sets the tunables in which systems differ: default, "
-	  "linux, freebsd, openbsd" },
+	  .oid_flags = CTL_TUN | CTL_RUN | CTL_PRESET, .oid_names = names,
+	  .oid_proc = personality,
+	  .oid_descr = "sets some of the tunables in which systems differ: "
+	  "default, linux, freebsd, openbsd" },
 };
 
 void
@@ -120,5 +142,6 @@ tcp_personality_init(void)
 		    VALUE_LEN) != 0)
 			panic("personality: %s is no tunable",
 			    presets[i].name);
+	mtx_init(&personality_lock, LC_CTL);
 	sysctl_register(oids, nitems(oids));
 }

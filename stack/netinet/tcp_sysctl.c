@@ -105,7 +105,8 @@ struct tcpstat tcpstat COUNTERS;
 	    "the peer's window, and fills a unit above the limit, as in "	\
 	    "Linux")							\
 	X(tcp_more_acked, "more_acked", 0, 0, 1,			\
-	    "1: an ACK releases what MSG_MORE holds back, as in Linux")	\
+	    "1: the next transmission, such as an answer to an ACK, "	\
+	    "releases what MSG_MORE holds back, as in Linux")		\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "kern/kern_private.h"
 #include "kern/sysctl.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
@@ -26,11 +28,16 @@ be(const char *system)
 
 TEST(a_system_sets_its_tunables)
 {
+	char value[16];
+
 	be("linux");
 	CHECK_EQ(t_sysctl(TCP "tlp_ackdelay"), 200);
 	CHECK_EQ(t_sysctl(TCP "answer_unsent"), 0);
 	be("openbsd");
 	CHECK_EQ(t_sysctl(TCP "delacktime"), 200);
+	CHECK_EQ(t_sysctl(TCP "ecn.enable"), 0);
+	CHECK_EQ(sysctl_get(TCP "cc.algorithm", value, sizeof(value)), 0);
+	CHECK_STREQ(value, "newreno");
 	CHECK_EQ(t_sysctl(TCP "tlp_ackdelay"), 40);
 	be("freebsd");
 	CHECK_EQ(t_sysctl(TCP "recvspace"), 65536);
@@ -62,6 +69,44 @@ TEST(an_unknown_system_changes_nothing)
 	CHECK_STREQ(why, TCP "personality: 'plan9' is none of default linux "
 	    "freebsd openbsd");
 	CHECK_EQ(t_sysctl(TCP "tlp_ackdelay"), 200);
+	CHECK_EQ(sysctl_get(TCP "personality", why, sizeof(why)), 0);
+	CHECK_STREQ(why, "linux");
+	be("default");
+}
+
+/* The order of the lines is not meant: it may be that of the names. */
+TEST(lines_before_the_system_override_it)
+{
+	char text[] = TCP "delacktime=\"77\"\n"
+	    TCP "personality=\"openbsd\"\n"
+	    TCP "rexmit_min=\"300\"\n";
+
+	CHECK_EQ(loader_parse("test", text), 0);
+	CHECK_EQ(t_sysctl(TCP "delacktime"), 77);
+	CHECK_EQ(t_sysctl(TCP "rexmit_min"), 300);
+	CHECK_EQ(t_sysctl(TCP "syncache.bucketlimit"), 105);
+	be("default");
+}
+
+static void
+alternate(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		be(arg);
+		t_sleep(1);
+	}
+}
+
+TEST(two_changes_at_once_leave_one_system)
+{
+	struct thread *other = t_thread(alternate, "freebsd");
+	char value[16];
+
+	alternate("openbsd");
+	t_join(other);
+	CHECK_EQ(sysctl_get(TCP "personality", value, sizeof(value)), 0);
+	CHECK_EQ(t_sysctl(TCP "rexmit_min"),
+	    strcmp(value, "freebsd") == 0 ? 230 : 1000);
 	be("default");
 }
 
