@@ -18,9 +18,9 @@
  *		  the answer.
  *
  * No request waits in the server.  A call that has to wait is answered with
- * rc_again; the eventfd is readable as soon as it is worth repeating.  The client
- * thus waits in its kernel, where signals interrupt it and where it can wait
- * for other descriptors, too.
+ * rc_again; the eventfd is readable as soon as it is worth repeating.  The
+ * client thus waits in its kernel, where signals interrupt it and where it can
+ * wait for other descriptors, too.
  */
 #ifndef API_REMOTE_H
 #define API_REMOTE_H
@@ -70,7 +70,7 @@ enum remote_request {
 };
 
 #define	REMOTE_DATA	((size_t)256 << 10)	/* max bytes of a request */
-#define	REMOTE_CONTROL	4096			/* max bytes of control messages */
+#define	REMOTE_CONTROL	4096		/* max bytes of control messages */
 #define	REMOTE_NARGS	4
 
 /* The shared page of a channel: a request, then its answer. */
@@ -93,7 +93,8 @@ struct remote_call {
 	/* answer: of the sockets in its control messages, in their order */
 	uint64_t	 rc_inodes[RIGHTS_MAX];
 	struct sockaddr_storage rc_name;
-	char		 rc_control[REMOTE_CONTROL] __attribute__((aligned(16)));
+	char		 rc_control[REMOTE_CONTROL]
+			    __attribute__((aligned(16)));
 	char		 rc_data[REMOTE_DATA] __attribute__((aligned(16)));
 };
 
@@ -112,7 +113,7 @@ enum remote_value { REMOTE_VALUE, REMOTE_FILTER, REMOTE_NO_VALUE };
 enum root_message {
 	ROOT_CHANNEL,	/* socket, shared memory, eventfd */
 	ROOT_FORK,	/* the root of a new client; followed by its handles */
-	ROOT_KEEP	/* followed by the handles that the client still needs */
+	ROOT_KEEP	/* followed by the handles that are still needed */
 };
 struct root_header {
 	enum root_message rh_message;
@@ -137,7 +138,9 @@ struct interface {
 /* In the process with the stack; returns the number of interfaces. */
 unsigned interface_describe(struct interface *, unsigned room);
 
-/* Sends or receives a message with up to RIGHTS_MAX descriptors; as sendmsg(2). */
+/*
+ * Sends or receives a message with up to RIGHTS_MAX descriptors; as sendmsg(2).
+ */
 ssize_t	 rights_send(int fd, const struct iovec *, int n, const int *fds,
 	    int nfds);
 /* Missing descriptors are -1. */
@@ -186,7 +189,7 @@ void	 remote_setflags(struct file *, int flags);
 void	 remote_setowner(struct file *, pid_t);
 /* A request of ioctl(2) that returns a number; ENOTTY: another one. */
 int	 remote_number(struct file *, unsigned long cmd, int *value);
-int	 remote_stamp(struct file *, struct timespec *);	/* SIOCGSTAMPNS */
+int	 remote_stamp(struct file *, struct timespec *); /* SIOCGSTAMPNS */
 /* There is room for INTERFACES_MAX; 0: there is no server. */
 unsigned remote_interfaces(struct interface *);
 /*

@@ -41,7 +41,7 @@ struct channel {
 	LIST_ENTRY(channel) ch_link;	/* after its thread has ended */
 	struct remote_call *ch_call;	/* shared with the client */
 	int		 ch_fd;		/* hidden */
-	/* Hidden descriptors that came with the request, or go with its answer. */
+	/* Hidden descriptors of the request, and of its answer. */
 	int		 ch_passed[RIGHTS_MAX], ch_answer[RIGHTS_MAX];
 	unsigned	 ch_npassed, ch_nanswer;
 	unsigned	 ch_nnumbers;	/* in the answer's control messages */
@@ -66,7 +66,7 @@ void	 channel_again(struct channel *, struct file *, int events);
 /* The descriptors that came with a request are hidden, and closed after it. */
 void	 channel_hide(struct channel *);
 void	 channel_close(struct channel *);
-/* A descriptor that came with the request, which becomes the caller's, or -1. */
+/* A descriptor that came with the request, which becomes the caller's; or -1 */
 int	 channel_take(struct channel *, unsigned i);
 void	 channel_ended(struct channel *); /* at its thread's end */
 void	 channel_free(struct channel *);

@@ -112,7 +112,8 @@ socket_to_pipe(int in, int out, size_t len, unsigned flags)
 	int fds[2];
 	ssize_t n;
 
-	if (sockatmark(in) == 1)	/* as in Linux: ends before urgent data */
+	/* as in Linux: ends before urgent data */
+	if (sockatmark(in) == 1)
 		return (0);
 	n = recv(in, buf, len, MSG_PEEK);
 	if (n <= 0 || private_pipe(fds) != 0)

@@ -123,7 +123,7 @@ struct LOCKABLE("rwlock") rwlock {
 	atomic_u32	 rw_writers;	/* [a] writers waiting */
 	atomic_u32	 rw_seq;	/* [a] word that waiters park on */
 	atomic_u32	 rw_parked;	/* [a] threads that may be parked */
-	atomic_u32	 rw_starving;	/* parked writers that others let pass */
+	atomic_u32	 rw_starving;	/* [a] parked writers, others passed */
 	uint8_t		 rw_class;	/* [I] */
 };
 

@@ -33,9 +33,7 @@ struct sockname {
 	};
 };
 
-/*
- * Control messages (cmsg(3)) received with a datagram, consecutive in memory.
- */
+/* Control messages (cmsg(3)) of a received datagram, one after another. */
 #define	SOCONTROL_MAX	240
 /* level of a message for the stack itself: an nsec_t of the wall clock */
 #define	SOCONTROL_INTERNAL (-1)
@@ -242,8 +240,8 @@ struct protosw {
 			    const struct sockname *to, const struct msghdr *msg,
 			    int flags) REQUIRES(so->so_lock);
 	/*
-	 * Whether a datagram can go to a name, which is reported before an error of
-	 * the socket.  NULL: only pr_send() knows.
+	 * Whether a datagram can go to a name, which is reported before an
+	 * error of the socket.  NULL: only pr_send() knows.
 	 */
 	int		(*pr_sendname)(const struct socket *so,
 			    const struct sockname *to) REQUIRES(so->so_lock);
@@ -297,12 +295,12 @@ int	 socreate(int domain, int type, int protocol, struct socket **);
 int	 sosocketpair(int domain, int type, int protocol, struct socket *[2]);
 int	 sobind(struct socket *, const struct sockaddr *, socklen_t);
 int	 solisten(struct socket *, int backlog);
-int	 soaccept(struct socket *head, int flags, struct sockaddr *, socklen_t *,
-	    struct socket **);
-int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int flags);
+int	 soaccept(struct socket *head, int flags, struct sockaddr *,
+	    socklen_t *, struct socket **);
+int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int);
 /* The result of a soconnect() that did not wait; EINPROGRESS: not yet. */
 int	 soconnected(struct socket *);
-int	 sosend(struct socket *, const struct msghdr *, int flags, size_t *done);
+int	 sosend(struct socket *, const struct msghdr *, int, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
 	    size_t *done);
@@ -314,14 +312,14 @@ int	 soshutdown(struct socket *, int how);
 int	 soclose(struct socket *so);
 /* Of a new socket. */
 void	 so_keepinit(struct socket *so) REQUIRES(so->so_lock);
-int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
+int	 sosetopt(struct socket *, int level, int, const void *, socklen_t);
 /*
  * SIOCGSTAMP of socket(7): the wall clock when the datagram arrived that was
  * read last.  Errors: ENOENT (none was read), ENOTTY (UNIX domain).
  */
 int	 sogetstamp(struct socket *, struct timespec *);
 int	 sogetopt(struct socket *, int level, int name, void *, socklen_t *);
-nsec_t	 sotimeout(struct socket *, bool receive); /* SO_RCVTIMEO, or SO_SNDTIMEO */
+nsec_t	 sotimeout(struct socket *, bool receive);	/* SO_*TIMEO */
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);
 int	 sopoll(struct socket *, int events);	/* returns the ready events */

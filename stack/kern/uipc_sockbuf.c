@@ -24,7 +24,8 @@ sbspace(const struct sockbuf *sb)
 }
 
 uint32_t
-sosendspace(const struct socket *so, size_t resid, bool fill) REQUIRES(so->so_lock)
+sosendspace(const struct socket *so, size_t resid, bool fill)
+    REQUIRES(so->so_lock)
 {
 	const struct protosw *pr = so->so_proto;
 	const struct sockbuf *sb = &so->so_snd;

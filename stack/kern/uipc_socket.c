@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sockets: creation, destruction, and calls that change state.  connect() is in
- * uipc_connect.c, data transfer in uipc_io.c, listening in uipc_listen.c, options in uipc_sockopt.c,
- * readiness in uipc_ready.c, buffers in uipc_sockbuf.c.
+ * uipc_connect.c, data transfer in uipc_io.c, listening in uipc_listen.c,
+ * options in uipc_sockopt.c, readiness in uipc_ready.c, buffers in
+ * uipc_sockbuf.c.
  *
  * One mutex covers a socket, its two buffers and its protocol control block.
  * A socket is freed with its last reference.  A thread that looked a socket up

@@ -93,7 +93,6 @@ tcp_usr_bind(struct socket *so, const struct sockname *name)
 
 	so_assert_locked(tp->t_inp.inp_socket);
 	error = in_bindname(tp->t_inp.inp_family, name, &ep);
-	/* EINVAL for a connection, which has a port */
 	return (error != 0 ? error : in_pcbbind(&tp->t_inp, &ep));
 }
 
@@ -162,8 +161,8 @@ tcp_usr_shutdown(struct socket *so) REQUIRES(so->so_lock)
 
 /*
  * Whether a reader that has emptied the buffer acknowledges what it took, as in
- * Linux: a small segment, whose sender may wait for the ACK (Nagle), and to which
- * the program sends no answer that would take the ACK along.
+ * Linux: a small segment, whose sender may wait for the ACK (Nagle), and to
+ * which the program sends no answer that would take the ACK along.
  */
 static bool
 read_acks(const struct socket *so) REQUIRES(so->so_lock)

@@ -394,7 +394,7 @@ struct tcp_acked {
 	bool		 has_ts;
 	uint32_t	 tsecr;
 	tcp_seq		 fack;		/* highest delivered before this ACK */
-	bool		 reordered;	/* delivers less than fack first */
+	bool		 reordered;	/* original below fack was delivered */
 };
 
 /* tcp_sendmap.c */
