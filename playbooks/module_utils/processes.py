@@ -182,14 +182,27 @@ def kill_session(process: Process) -> None:
 
 
 def _kill_with_descendants(parents: list[Process]) -> None:
-    """Stops processes before they are killed: a child started after the list was read would have no listed parent."""
+    """Stops processes before they are killed: a child started after the list was read would have no listed parent.
+
+    Raises PermissionError if this user may not signal some of them, after all others were killed.
+    """
     for parent in parents:
-        signal_process(parent, signal.SIGSTOP)
+        _may_signal(parent, signal.SIGSTOP)
     doomed = [*parents, *descendants({parent.pid for parent in parents})]
-    for process in doomed:
-        signal_process(process, signal.SIGKILL)
+    refused = [process for process in doomed if not _may_signal(process, signal.SIGKILL)]
     for process in doomed:
         wait_until_gone(process, 1)
+    if left := [str(process.pid) for process in refused if process.alive()]:
+        raise PermissionError(f"this user may not end the processes {', '.join(left)}: end them as the superuser")
+
+
+def _may_signal(process: Process, number: int) -> bool:
+    """Sends a signal; returns False if this user may not send it."""
+    try:
+        signal_process(process, number)
+    except PermissionError:
+        return False
+    return True
 
 
 def adopt_orphans() -> None:
@@ -201,9 +214,12 @@ def end_children(seconds: float = 5.0) -> None:
     """Kills and reaps all descendants and adopted processes.
 
     bubblewrap ends before the PID namespace that it has made. The first process of a namespace ends after all others in
-    it (pid_namespaces(7)), so once it is reaped nothing of the sandbox runs. Raises TimeoutError.
+    it (pid_namespaces(7)), so once it is reaped nothing of the sandbox runs.
+
+    Raises TimeoutError if some do not end in time, and PermissionError if this user may not signal them.
     """
     deadline = time.monotonic() + seconds
+    refused: PermissionError | None = None
     while True:
         try:
             reaped, _ = os.waitpid(-1, os.WNOHANG)
@@ -211,8 +227,12 @@ def end_children(seconds: float = 5.0) -> None:
             return
         left = [] if reaped else descendants({os.getpid()})
         if left and time.monotonic() > deadline:
-            raise TimeoutError(f"processes do not end after SIGKILL: {', '.join(str(one.pid) for one in left)}")
-        _kill_with_descendants(left)
+            numbers = ", ".join(str(one.pid) for one in left)
+            raise refused or TimeoutError(f"processes do not end after SIGKILL: {numbers}")
+        try:
+            _kill_with_descendants(left)
+        except PermissionError as error:  # they may still end by themselves
+            refused = error
 
 
 def stop(pid_file: Path, *, grace: float = 5.0, number: int = signal.SIGTERM) -> bool:
