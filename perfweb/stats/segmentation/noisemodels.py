@@ -9,9 +9,8 @@ no change point. The constants were selected by simulation; `./dev bench trackin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy import signal, special
@@ -32,9 +31,6 @@ In short series most models would be plausible with the first.
 
 GROWN = 60
 """Min points of a series that determines the model of its noise."""
-
-REACH = 6
-"""Max distance in points from a candidate to the place of its step."""
 
 _MEMORY = (
     (0.3, 0.0), (0.5, 0.0), (0.7, 0.0), (0.85, 0.0), (0.9, 0.6), (0.97, 0.85),
@@ -91,16 +87,13 @@ def select(values: Numbers, places: Sequence[int]) -> Fit:
     significant in every plausible model of the noise.
     """
     columns = _columns(values, places)
-    models = _models(columns)
-    whitened = np.stack([model.whiten(columns) for model in models])
+    whitened, costs = _whitened(columns)
     grams = whitened.transpose(0, 2, 1) @ whitened
     shapes = [shape for shape in _SHAPES if len(values) >= shape.fewest]
     regressions = np.concatenate([_with_shape(grams, shape) for shape in shapes])
-    costs = np.array([shape.penalty + model.cost for shape in shapes for model in models])
-    score, best, kept = _eliminated(regressions, costs, step_penalties(len(values), places), len(values))
-    proven = _proven(regressions, costs, columns, shapes, kept)
-    shape, model = shapes[best // len(models)], models[best % len(models)]
-    return Fit(score, _located(values, [places[step] for step in proven], shape, model))
+    all_costs = np.concatenate([costs + shape.penalty for shape in shapes])
+    score, kept = _eliminated(regressions, all_costs, step_penalties(len(values), places), len(values))
+    return Fit(score, [places[step] for step in _proven(regressions, all_costs, columns, shapes, kept)])
 
 
 def _with_shape(grams: Numbers, shape: Shape) -> Numbers:
@@ -130,28 +123,22 @@ def _cycle(series: Numbers) -> Numbers:
     return np.stack([np.cos(phase), np.sin(phase)])
 
 
-@dataclass(frozen=True)
-class Model:
-    """A model of noise: a filter that makes columns white, and its penalty."""
+def _whitened(columns: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the columns as each model of noise makes them white, and the penalties of these models.
 
-    whiten: Callable[[Numbers], Numbers]
-    cost: float = 0.0
-
-
-def _models(columns: Numbers) -> list[Model]:
-    """Return models of the noise: white, with memory, and with scatter that varies.
-
-    Box and Jenkins 1970, "Time Series Analysis", for ARMA noise; weighted least squares for scatter that varies.
+    The noise is white, has memory (ARMA: Box and Jenkins 1970, "Time Series Analysis"), or has scatter that varies
+    (weighted least squares).
     """
-    found = [Model(lambda raw: raw)]
+    found, costs = [columns], [0.0]
     for memory, average in _MEMORY:
-        found.append(Model(partial(signal.lfilter, [1, -memory], [1, -average], axis=0), _MEMORY_PENALTY))
+        found.append(signal.lfilter([1, -memory], [1, -average], columns, axis=0))
+        costs.append(_MEMORY_PENALTY)
     if len(columns) >= _SHORTEST_SCATTER:
         design = columns[:, [1, 2, *range(_STEPS, columns.shape[1])]]
         variance, cost = _variance(columns[:, 0] - design @ np.linalg.lstsq(design, columns[:, 0], rcond=None)[0])
-        weights = 1 / np.sqrt(variance)[:, None]
-        found.append(Model(lambda raw: raw * weights, _SCATTER_PENALTY + cost + float(np.log(variance).sum())))
-    return found
+        found.append(columns / np.sqrt(variance)[:, None])
+        costs.append(_SCATTER_PENALTY + cost + float(np.log(variance).sum()))
+    return np.stack(found), np.array(costs)
 
 
 def _variance(rest: Numbers) -> tuple[Numbers, float]:
@@ -176,9 +163,9 @@ def _variance(rest: Numbers) -> tuple[Numbers, float]:
     return np.repeat(parts, np.diff(edges)), penalty * (len(parts) - 1)
 
 
-def _eliminated(grams: Numbers, costs: Numbers, penalties: Numbers, count: int) -> tuple[float, int, list[int]]:
-    """Remove one step after another from each regression, the weakest first. Return the best score, with the index of
-    its regression and the indices of its steps.
+def _eliminated(grams: Numbers, costs: Numbers, penalties: Numbers, count: int) -> tuple[float, list[int]]:
+    """Remove one step after another from each regression, the weakest first. Return the best score, with the indices of
+    its steps.
 
     `grams` are the inner products of the columns of each regression.
     """
@@ -186,11 +173,11 @@ def _eliminated(grams: Numbers, costs: Numbers, penalties: Numbers, count: int) 
     effect: Numbers = (inverse @ grams[:, 1:, :1])[..., 0]
     rest: Numbers = np.maximum(grams[:, 0, 0] - (effect * grams[:, 1:, 0]).sum(axis=1), 0)
     kept, every = np.ones((len(grams), len(penalties)), dtype=bool), np.arange(len(grams))
-    found: list[tuple[float, int, list[int]]] = []
+    found: list[tuple[float, list[int]]] = []
     for steps in range(len(penalties), -1, -1):
         scores = count * np.log(rest / count + 1e-9) + costs + kept @ penalties
         best = int(scores.argmin())
-        found.append((float(scores[best]), best, np.flatnonzero(kept[best]).tolist()))
+        found.append((float(scores[best]), np.flatnonzero(kept[best]).tolist()))
         if not steps:
             break
         explained = (effect**2 / np.maximum(np.einsum("mii->mi", inverse), 1e-300))[:, _STEPS - 1 :]
@@ -267,21 +254,4 @@ def _robust(columns: Numbers, shape: Shape, steps: Sequence[int]) -> Numbers:
     free = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0) - 1
     student = np.abs(effect) / np.sqrt(variance + 1e-300)
     found: Numbers = 2 * special.stdtr(np.maximum(free, 1), -student)[len(shape.columns) :]
-    return found
-
-
-def _located(values: Numbers, places: Sequence[int], shape: Shape, model: Model) -> list[int]:
-    """Return the places at which steps explain most squares, each within REACH points of where it was found."""
-    found = list(places)
-    for index, place in enumerate(places):
-        others = [*found[:index], *found[index + 1 :]]
-        first = max(place - REACH, (found[index - 1] if index else 0) + SHORTEST)
-        last = min(place + REACH, (found[index + 1] if index + 1 < len(found) else len(values)) - SHORTEST)
-        tried = list(range(first, last + 1))
-        columns = model.whiten(_columns(values, [*others, *tried]))
-        basis = np.linalg.qr(columns[:, [*shape.columns, *range(_STEPS, _STEPS + len(others))]])[0]
-        rest = columns[:, [0, *range(_STEPS + len(others), columns.shape[1])]]
-        rest = rest - basis @ (basis.T @ rest)
-        explained = (rest[:, 0] @ rest[:, 1:]) ** 2 / np.maximum((rest[:, 1:] ** 2).sum(axis=0), 1e-300)
-        found[index] = tried[int(explained.argmax())] if tried else place
     return found

@@ -47,7 +47,7 @@ class Mixture:
 def two_modes(values: Numbers) -> Fit | None:
     """Return the best partition into levels with two modes, or None if a series does not have them.
 
-    The score is comparable with that of `noisemodels.select`.
+    The score is comparable with that of `noisemodels.select`. Steps are not tested for significance.
     """
     count = len(values)
     series = (values - values.mean()) / max(float(values.std()), 1e-300)
