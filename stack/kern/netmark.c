@@ -84,14 +84,14 @@ netmark_enter(struct thread *td)
 }
 
 static bool
-is_inside(const struct netmark *nm)
+is_inside(struct netmark *nm)
 {
 	return (atomic_load_acq_u32(&nm->nm_inside) != 0);
 }
 
 /* Waits until a reader has left; *turns of spinning remain. */
 static void
-wait_for(const struct netmark *nm, unsigned *turns)
+wait_for(struct netmark *nm, unsigned *turns)
 {
 	for (;;) {
 		const uint32_t left = atomic_load_acq_u32(&writer.left);
@@ -111,7 +111,7 @@ bool
 netmark_stop(const struct rwlock *l)
 {
 	unsigned turns = giant_owned() ? 0 : lock_spin_limit();
-	const struct netmark *nm;
+	struct netmark *nm;
 	bool waited = false;
 
 	atomic_store_u32(&writer.stopped, 1);
