@@ -19,8 +19,8 @@ bool	 netmark_enter(struct thread *);
 void	 netmark_exit(struct thread *);
 /*
  * Between these two no thread has a mark.  The caller excludes other writers.
- * netmark_stop() returns whether it had to wait for readers, which those who
- * watch locks see as a wait for the lock.
+ * netmark_stop() returns whether it had to wait for readers.  ddb and lock
+ * tracking show that as a wait for the lock.
  */
 bool	 netmark_stop(const struct rwlock *);
 void	 netmark_start(void);

@@ -11,8 +11,8 @@ Every command leads its own process group. SIGINT, SIGTERM, SIGHUP, the end of t
 interrupt that group; the clean-up commands run in any case.
 
 A signal raises an exception at any instruction, also between a system call and the use of its result. So signals are
-blocked while a command starts, and an ended command is reaped only after its status was used: its status can be asked
-for again, and its number is not reused.
+blocked while a command starts. An ended command is reaped only after its status was used: until then its status can be
+read again, and its number is not reused.
 """
 
 from __future__ import annotations
