@@ -122,6 +122,7 @@ STRATEGIES = (
 NO_STRATEGY = {
     "debug.witness.mode": "what a build that is checked does with what it finds",
     "net.inet.tcp.cc.algorithm": "nothing is lost in memory",
+    "net.inet.tcp.personality": "a preset of other tunables",
     "net.isr.proto.arp.dispatch": "net.isr.dispatch for one protocol",
     "net.isr.proto.ether.dispatch": "net.isr.dispatch for one protocol",
     "net.isr.proto.ip.dispatch": "net.isr.dispatch for one protocol",
