@@ -133,12 +133,17 @@ explain_calls_resolve(void)
 	fclose(f);
 }
 
-/* Whether a frame is part of a lock or of the machine. */
+/*
+ * Whether a frame is part of a lock or of the machine, whose own code may be
+ * built without line numbers: addr2line(1) then prints "lines.c:?".
+ */
 static bool
 is_tool(const char *frame)
 {
 	const char *file = strchr(frame, ' ');
 
+	if (frame[strlen(frame) - 1] == '?')
+		return (true);
 	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
 		if (strncmp(file + 1, tools[i], strlen(tools[i])) == 0)
 			return (true);
