@@ -13,7 +13,7 @@
  * Up to this length the record is made before the socket is locked, so that
  * the strategy can lock both sockets only once.
  */
-#define	SEND_SMALL	1024
+#define	TRY_MAX		1024
 
 /* Returns n charged bytes to a sender; socket locked. */
 static void
@@ -184,7 +184,7 @@ make_small(const struct socket *so, const struct msghdr *msg,
     const struct unp_control *uc, size_t len)
 {
 	if (unp_lockops->ulo_try == NULL || !unp_isstream(so) || len == 0 ||
-	    len > SEND_SMALL)
+	    len > TRY_MAX)
 		return (NULL);
 	return (unp_record_make(NULL, uc, somakechain(msg, 0, len),
 	    (uint32_t)len, (uint32_t)len));

@@ -27,7 +27,7 @@ POINTS = 20
 """Newest runs in a sparkline."""
 
 MOST_IMPORTED = 200
-"""Tests of imports in the list."""
+"""Max tests of imports in the list; the search finds all."""
 
 SORTS = {"topic": "topic", "run": "newest run", "change": "largest change"}
 """Orders of the list, and their names on the page."""
@@ -77,7 +77,9 @@ def test_list(request: HttpRequest) -> HttpResponse:
         "measured": len(rows),
         "never": _by_topic(never),
         "left": len(never),
-        "q": text_in(request, "q"),
+        "full": len(rows.keys() - TESTS) >= MOST_IMPORTED,
+        "most": MOST_IMPORTED,
+        "words": text_in(request, "q"),  # q is the name of the site's search in base.html
         "sort": sort,
         "sorts": SORTS.items(),
         "samples": any(row.sample for row in rows.values()),

@@ -4,8 +4,9 @@
  * locks.  A run that is explained is the same as one that is not, event for
  * event.
  *
- * The totals are exact.  Words and call stacks come from samples at random
- * times of a CPU, so each sample represents the same time.
+ * The totals are exact, except that a sleep that lasts past the end of the run
+ * is missing.  Words and call stacks come from samples at random times of a
+ * CPU, so each sample represents the same time.
  */
 #ifndef MACHINE_SIM_EXPLAIN_H
 #define MACHINE_SIM_EXPLAIN_H

@@ -42,7 +42,9 @@ def test_measured_tests_come_first_and_the_others_are_folded(client: Client) -> 
 @pytest.mark.django_db
 def test_words_select_by_name_and_meaning(client: Client) -> None:
     create_history(2, [RR, UDP])
-    assert measured(page(client, "/tests/?q=UDP+ipv4")) == [UDP]
+    html = page(client, "/tests/?q=UDP+ipv4")
+    assert measured(html) == [UDP]
+    assert html.count('value="UDP ipv4"') == 1, "the site's search has other words"
     html = page(client, "/tests/?q=ipv6")
     assert measured(html) == []
     assert "No measured test has these words" in html
@@ -70,7 +72,7 @@ def test_the_largest_change_is_first(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_the_newest_of_several_imports_counts(client: Client) -> None:
+def test_the_newest_of_several_imports_counts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     test = "tcp.rr/imported"
     older, newer = create_history(2, [RR])
     for run, series, unit, mean in ((older, "z/z/z", "packets/s", 7000.0), (newer, "a/a/a", "bits/s", 5e9)):
@@ -81,6 +83,9 @@ def test_the_newest_of_several_imports_counts(client: Client) -> None:
         run.save()
     text = text_of(page(client, "/tests/"))
     assert re.search(rf"{test} .* 5\.0+ Gbit/s . {newer.pk}\b", text), text
+    assert "imported tests are listed" not in text
+    monkeypatch.setattr("perfweb.reports.pages.tests.MOST_IMPORTED", 1)
+    assert "At most 1 imported tests are listed; the search finds all." in text_of(page(client, "/tests/?q=imported"))
 
 
 @pytest.mark.django_db
