@@ -54,12 +54,13 @@ TEST(a_socket_is_spliced_to_a_pipe)
 TEST(a_full_pipe_loses_nothing)
 {
 	static char big[1 << 17], buf[1 << 17];
-	int s[2], p[2];
+	int s[2], p[2], space = 100000;
 	size_t got = 0, sent = 50000;
 
 	for (size_t i = 0; i < sizeof(big); i++)
 		big[i] = (char)(i * 7 >> 2);
 	tcp_pair(s);
+	OK(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &space, sizeof(space)));
 	OK(pipe(p));
 	CHECK_EQ(send(s[0], big, sent, 0), sent);
 	OK(fcntl(p[1], F_SETPIPE_SZ, 4096));
