@@ -176,9 +176,26 @@ read_acks(const struct socket *so) REQUIRES(so->so_lock)
 }
 
 /*
- * The reader took data.  The window is updated when that is worth a segment to
- * the peer: two full segments and a quarter of the buffer, or half the buffer
- * if that is less than two segments.
+ * Whether a window of open bytes that grows by more is worth a segment to the
+ * peer: two full segments and a quarter of the buffer, or half the buffer if
+ * that is less than two segments (RFC 9293 section 3.8.6.2.2).
+ *
+ * A sender with a small window waits until it can send half the largest one
+ * (section 3.8.6.2.1).  So a window that reaches half the buffer is offered,
+ * even if the reader leaves data there: both ends would wait for a timer.
+ */
+static bool
+worth_update(const struct tcpcb *tp, uint32_t size, uint32_t open,
+    uint32_t more)
+{
+	if (more >= 2 * tp->t_maxseg)
+		return (more >= size / 4 || open < size / 8);
+	return (more >= size / 2 || (more >= size / 8 && open < size / 2 &&
+	    open + more >= size / 2));
+}
+
+/*
+ * The reader took data.
  *
  * No update is sent while an ACK is due and the peer may send two full
  * segments, because these trigger an ACK with the window (RFC 9293 section
@@ -189,7 +206,7 @@ __hot void
 tcp_rcvd(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
-	uint32_t size, open, more;
+	uint32_t size, open;
 
 	if (tcp_has_fin(tp))
 		return;
@@ -204,9 +221,7 @@ tcp_rcvd(struct socket *so) REQUIRES(so->so_lock)
 	    0;
 	if (open >= 2 * tp->t_maxseg && tcp_timer_running(tp, TT_DELACK))
 		return;
-	more = tcp_rcvwindow(tp) - open;
-	if ((more >= 2 * tp->t_maxseg && (more >= size / 4 ||
-	    open < size / 8)) || more >= size / 2) {
+	if (worth_update(tp, size, open, tcp_rcvwindow(tp) - open)) {
 		TCPSTAT_INC(sndwinup);
 		tp->t_flags |= TF_ACKNOW;
 		(void)tcp_output(tp);
