@@ -305,9 +305,11 @@ TEST(an_epoll_set_is_shared)
 
 static atomic_bool busy_over;
 
+/* Resets leave no ports in TIME-WAIT: a slow build would use all. */
 static void *
 keep_busy(void *arg)
 {
+	const struct linger reset = { .l_onoff = 1 };
 	int s[2], fd;
 
 	(void)arg;
@@ -315,6 +317,8 @@ keep_busy(void *arg)
 		tcp_pair(s);
 		send_byte(s[0]);
 		expect_byte(s[1]);
+		OK(setsockopt(s[0], SOL_SOCKET, SO_LINGER, &reset,
+		    sizeof(reset)));
 		fd = OK(dup(s[0]));
 		close_pair(s);
 		OK(close(fd));
