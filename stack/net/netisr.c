@@ -8,7 +8,8 @@
  *
  * net.isr.dispatch applies to all protocols, net.isr.proto.<p>.dispatch to
  * one.  A handler that is not MP-safe is always deferred and runs under Giant.
- * Loopback and tunnels call netisr_queue().
+ * Loopback and tunnels call netisr_queue(); see netisr_stream.c for who handles
+ * what a program sends to its own host.
  *
  * FreeBSD reimplemented the queues in 2009: net.isr.generation selects
  * netisr_swi.c (2005) or netisr_stream.c (2009).

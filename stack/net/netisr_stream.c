@@ -12,12 +12,17 @@
  * stream of this CPU.  Hybrid dispatch runs the handler if the policy selects
  * this CPU's stream and no packet is queued or being handled there, so that no
  * packet overtakes another.
+ *
+ * A program that sends to its own host handles the packets itself when it holds
+ * no locks, unless dispatch is deferred or another thread is handling the
+ * stream: as on Linux, its packets have arrived when the call returns.
  */
 #include "net/netisr_private.h"
 
 #include <errno.h>
 #include <stdio.h>
 
+#include "kern/ast.h"
 #include "kern/counter.h"
 #include "kern/lock.h"
 #include "kern/planted.h"
@@ -28,6 +33,12 @@
 
 /* A Toeplitz hash of RSS maps to one of these buckets, and these to CPUs. */
 #define	RSS_BUCKETS	128
+
+/*
+ * A sender handles the queue as many times as Linux's softirqs do before they
+ * leave the rest to a thread (MAX_SOFTIRQ_RESTART).
+ */
+#define	SENDER_ROUNDS	10
 
 /*
  * Locks used to protect struct workstream members:
@@ -44,6 +55,9 @@ struct workstream {
 	bool		 ws_dispatching GUARDED_BY(ws_lock);
 	/* [w] worker was woken */
 	bool		 ws_scheduled GUARDED_BY(ws_lock);
+	/* [w] will handle the queue when it holds no locks, or NULL */
+	struct thread	*ws_sender GUARDED_BY(ws_lock);
+	struct ast	 ws_ast;	/* ws_sender's */
 	/* [w] bit per protocol */
 	unsigned	 ws_pending GUARDED_BY(ws_lock);
 	/* [w] */
@@ -99,17 +113,46 @@ select_stream(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 static bool
 is_busy(const struct workstream *ws) REQUIRES(ws->ws_lock)
 {
-	return (ws->ws_running || ws->ws_dispatching || ws->ws_scheduled);
+	return (ws->ws_running || ws->ws_dispatching || ws->ws_scheduled ||
+	    ws->ws_sender != NULL);
 }
 
-/* Wakes the worker, unless a thread that runs now will process the queue. */
+/* Wakes the worker, unless a thread that runs now will handle the queue. */
 static void
-schedule(struct workstream *ws) REQUIRES(ws->ws_lock)
+wake(struct workstream *ws) REQUIRES(ws->ws_lock)
 {
-	if (is_busy(ws))
+	if (ws->ws_running || ws->ws_dispatching || ws->ws_scheduled)
 		return;
 	ws->ws_scheduled = true;
 	worker_wake(&ws->ws_worker);
+}
+
+/*
+ * Whether a sender may run the protocol's handler instead of the worker.  A
+ * worker that owns connections handles their segments at once: it would
+ * overtake those that a sender hands to it.
+ */
+static bool
+may_be_senders(enum netisr_proto proto)
+{
+	return (isr_protos[proto].mpsafe &&
+	    isr_protos[NETISR_TCP].np.nh_handler == NULL &&
+	    isr_way(proto) != DISPATCH_DEFERRED);
+}
+
+/*
+ * Finds a thread that handles the queue, unless one will.  Other threads do not
+ * wait for the sender that took it: it may be in a long call.
+ */
+static void
+schedule(struct workstream *ws, enum netisr_proto proto) REQUIRES(ws->ws_lock)
+{
+	if (!is_busy(ws) && may_be_senders(proto) && ast_take(&ws->ws_ast)) {
+		ws->ws_sender = thread_known();
+		return;
+	}
+	if (ws->ws_sender != thread_known() || !may_be_senders(proto))
+		wake(ws);
 }
 
 /* False: the queue is full; the caller still owns m. */
@@ -120,7 +163,7 @@ enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 	if (!isr_enqueue(proto, &ws->ws_queue[proto], &ws->ws_count[proto], m))
 		return (false);
 	ws->ws_pending |= 1U << proto;
-	schedule(ws);
+	schedule(ws, proto);
 	return (true);
 }
 
@@ -162,7 +205,7 @@ netisr_wake(unsigned worker, enum netisr_proto proto)
 
 	mtx_lock(&ws->ws_lock);
 	ws->ws_pending |= 1U << proto;
-	schedule(ws);
+	schedule(ws, proto);
 	mtx_unlock(&ws->ws_lock);
 }
 
@@ -207,7 +250,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	    ("dispatch_hybrid: the worker ran meanwhile"));
 	ws->ws_dispatching = false;
 	if (ws->ws_pending != 0 && !PLANTED(HYBRID_LOST))
-		schedule(ws);
+		wake(ws);
 	mtx_unlock(&ws->ws_lock);
 	return (0);
 }
@@ -254,8 +297,8 @@ stream_work(void *arg)
 
 	mtx_assert_owned(&ws->ws_lock);
 	ws->ws_scheduled = false;
-	/* A hybrid dispatcher will schedule the worker when it is done. */
-	if (ws->ws_pending == 0 || ws->ws_dispatching)
+	/* A hybrid dispatcher or a sender will wake the worker when it is done. */
+	if (ws->ws_pending == 0 || ws->ws_dispatching || ws->ws_running)
 		return (NSEC_FOREVER);
 	ws->ws_running = true;
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
@@ -263,6 +306,32 @@ stream_work(void *arg)
 			work_proto(ws, p);
 	ws->ws_running = false;
 	return (0);
+}
+
+/* Handles the queue in the thread whose call filled it. */
+static void
+sender_work(struct ast *a)
+{
+	struct workstream *ws = container_of(a, struct workstream, ws_ast);
+
+	mtx_lock(&ws->ws_lock);
+	ws->ws_sender = NULL;
+	if (ws->ws_running || ws->ws_dispatching) {
+		mtx_unlock(&ws->ws_lock);
+		return;
+	}
+	ws->ws_running = true;
+	for (unsigned i = 0; i < SENDER_ROUNDS && ws->ws_pending != 0; i++) {
+		forget_uptime();	/* or a round trip takes no time */
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+			if ((ws->ws_pending & (1U << p)) != 0 &&
+			    may_be_senders(p))
+				work_proto(ws, p);
+	}
+	ws->ws_running = false;
+	if (ws->ws_pending != 0)
+		wake(ws);
+	mtx_unlock(&ws->ws_lock);
 }
 
 static int
@@ -287,6 +356,7 @@ stream_start(void)
 	for (unsigned i = 0; i < nstreams; i++) {
 		mtx_init(&streams[i].ws_lock, LC_NETISR);
 		mtx_private(&streams[i].ws_lock);
+		streams[i].ws_ast.ast_fn = sender_work;
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
 			mbufq_init(&streams[i].ws_queue[p]);
 	}

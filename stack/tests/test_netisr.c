@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "kern/ast.h"
 #include "kern/kern_private.h"
 #include "kern/mbuf_private.h"
 #include "kern/synch.h"
@@ -122,13 +123,81 @@ is_of(const char *generation)
 	return (strcmp(value, generation) == 0);
 }
 
-TEST(queue_never_runs_in_the_callers_thread)
+static void
+queue_some(uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		CHECK_EQ(netisr_queue(NETISR_IP, packet(0, i)), 0);
+}
+
+TEST(queue_runs_in_the_worker)
 {
 	start_over("direct");
-	for (uint32_t i = 1; i <= 50; i++)
-		CHECK_EQ(netisr_queue(NETISR_IP, packet(0, i)), 0);
+	queue_some(1, 51);
 	await_handled(50);
 	CHECK(ran_in != curthread);
+	CHECK(in_order);
+}
+
+TEST(a_program_handles_what_its_call_queued_before_it_returns)
+{
+	start_over("direct");
+	if (is_of("2005"))
+		return;
+	/* The worker may not be asleep yet. */
+	for (uint32_t i = 1; ran_in != curthread; i += 50) {
+		ast_enter();
+		queue_some(i, i + 50);
+		ast_leave();
+		await_handled(i + 49);
+	}
+	CHECK(in_order);
+}
+
+TEST(what_a_program_queued_is_deferred_if_the_dispatch_is)
+{
+	start_over("deferred");
+	ast_enter();
+	queue_some(1, 51);
+	ast_leave();
+	await_handled(50);
+	CHECK(ran_in != curthread);
+	CHECK(in_order);
+}
+
+static void
+queue_third(void *arg)
+{
+	(void)arg;
+	queue_some(3, 4);
+	await_handled(3);
+}
+
+TEST(other_threads_do_not_wait_for_a_program_that_is_in_a_call)
+{
+	struct thread *td;
+
+	start_over("direct");
+	ast_enter();
+	queue_some(1, 3);
+	CHECK_EQ(kthread_create("test", MACH_CPU_ANY, queue_third, NULL, &td),
+	    0);
+	kthread_join(td);
+	CHECK(ran_in != curthread);
+	ast_leave();
+	CHECK(in_order);
+}
+
+TEST(hybrid_never_overtakes_what_a_program_queued)
+{
+	if (is_of("2005"))
+		return;
+	start_over("hybrid");
+	ast_enter();
+	queue_some(1, 3);
+	CHECK_EQ(send_packet(3), 0);
+	ast_leave();
+	await_handled(3);
 	CHECK(in_order);
 }
 

@@ -110,6 +110,7 @@ hang_in_a_worker(void)
 	struct socket *so = t_socket(SOCK_DGRAM);
 	uint64_t before = hangs();
 
+	t_sysctl_set("net.isr.dispatch", "deferred");
 	CHECK_EQ(sobind(so, (struct sockaddr *)&here, sizeof(here)), 0);
 	so_enter(so);
 	t_join(t_thread(send_some, NULL));
@@ -120,6 +121,7 @@ hang_in_a_worker(void)
 	CHECK(t_until(more_hangs, &before));
 	so_leave(so);
 	soclose(so);
+	t_sysctl_set("net.isr.dispatch", "direct");
 }
 
 TEST(packets_that_nobody_handles_are_told_of)
