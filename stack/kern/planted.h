@@ -50,6 +50,8 @@
 	X(HYBRID_LOST, "hybrid_lost")					\
 	/* hybrid dispatch starts while the worker runs */		\
 	X(HYBRID_OVERTAKE, "hybrid_overtake")				\
+	/* a sender leaves packets that came while it handled others */	\
+	X(SENDER_LOST, "sender_lost")					\
 	/* a closed file gets another descriptor */			\
 	X(FD_HOLD, "fd_hold")						\
 	/* close() takes a number that accept() has reserved */		\

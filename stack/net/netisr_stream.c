@@ -313,6 +313,7 @@ static void
 sender_work(struct ast *a)
 {
 	struct workstream *ws = container_of(a, struct workstream, ws_ast);
+	const unsigned rounds = PLANTED(SENDER_LOST) ? 1 : SENDER_ROUNDS;
 
 	mtx_lock(&ws->ws_lock);
 	ws->ws_sender = NULL;
@@ -321,7 +322,7 @@ sender_work(struct ast *a)
 		return;
 	}
 	ws->ws_running = true;
-	for (unsigned i = 0; i < SENDER_ROUNDS && ws->ws_pending != 0; i++) {
+	for (unsigned i = 0; i < rounds && ws->ws_pending != 0; i++) {
 		forget_uptime();	/* or a round trip takes no time */
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
 			if ((ws->ws_pending & (1U << p)) != 0 &&
@@ -329,7 +330,7 @@ sender_work(struct ast *a)
 				work_proto(ws, p);
 	}
 	ws->ws_running = false;
-	if (ws->ws_pending != 0)
+	if (ws->ws_pending != 0 && !PLANTED(SENDER_LOST))
 		wake(ws);
 	mtx_unlock(&ws->ws_lock);
 }

@@ -60,8 +60,9 @@ RACES = (
     Race("fd_replace", "dup2() replaces a descriptor while another one does", "fd-replace", "random", 2, 249),
     Race("fd_exec", "numbers change while a program is executed with them", "fd-exec", "pct", 109, 486),
     Race("connect_closed", "connect() uses a socket that was closed meanwhile", "fd-use", "pct", 310, 206),
-    Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "pct", 1424, 3556),
+    Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "random", 715, 3815),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),
+    Race("sender_lost", "a sender leaves packets that came while it handled others", "loopback", "pct", 20, 3518),
 )
 
 

@@ -240,16 +240,43 @@ mirror_prepare(void)
 }
 
 static void
-mirror_scene(void)
+exchange(struct socket *so[SENDERS])
 {
 	struct thread *td[2 * SENDERS];
 
 	for (unsigned i = 0; i < SENDERS; i++) {
-		td[i] = t_thread(send_datagrams, mirrored[i]);
-		td[SENDERS + i] = t_thread(receive_datagrams, mirrored[i]);
+		td[i] = t_thread(send_datagrams, so[i]);
+		td[SENDERS + i] = t_thread(receive_datagrams, so[i]);
 	}
 	for (unsigned i = 0; i < 2 * SENDERS; i++)
 		t_join(td[i]);
+}
+
+static void
+mirror_scene(void)
+{
+	exchange(mirrored);
+}
+
+/* Each socket sends to itself: one queue, which senders and worker handle. */
+static void
+loopback_scene(void)
+{
+	struct socket *so[SENDERS];
+
+	for (unsigned i = 0; i < SENDERS; i++) {
+		struct sockaddr_in sin = t_addr("127.0.0.1",
+		    (uint16_t)(PORT + i));
+
+		so[i] = t_socket(SOCK_DGRAM);
+		CHECK_EQ(sobind(so[i], (struct sockaddr *)&sin, sizeof(sin)),
+		    0);
+		CHECK_EQ(soconnect(so[i], (struct sockaddr *)&sin, sizeof(sin),
+		    0), 0);
+	}
+	exchange(so);
+	for (unsigned i = 0; i < SENDERS; i++)
+		(void)soclose(so[i]);
 }
 
 static void
@@ -293,6 +320,8 @@ const struct scene inet_scenes[] = {
 	{ "netisr", "datagrams of two flows, with hybrid dispatch",
 	    MIRRORS "net.isr.dispatch=hybrid", mirror_prepare,
 	    mirror_scene },
+	{ "loopback", "datagrams to itself, which the sender handles",
+	    "lock.mutex=block", NULL, loopback_scene },
 	{ "reconfigure", "datagrams while their dispatch changes", MIRRORS,
 	    mirror_prepare, reconfigure_scene },
 	{ .name = NULL },
