@@ -5,7 +5,19 @@ from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import StringConverter
 
 from perfweb.rawdata.tables import FORMATS
-from perfweb.reports.pages import comparison, embedded, matrix, rawdata, runs, search, testbeds, tests, timeline, topics
+from perfweb.reports.pages import (
+    comparison,
+    embedded,
+    matrix,
+    rawdata,
+    reproductions,
+    runs,
+    search,
+    testbeds,
+    tests,
+    timeline,
+    topics,
+)
 
 
 class FormConverter(StringConverter):
@@ -30,6 +42,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("topics/<slug:name>/", topics.topic, name="topic"),
     path("testbeds/", testbeds.testbed_list, name="testbed-list"),
     path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),
+    path("reproductions/", reproductions.reproductions, name="reproductions"),
     path("search/", search.results, name="search"),
     path("runs/<int:number>/samples.<form:form>", rawdata.run_samples, name="run-samples"),
     path("runs/<int:number>/interim.<form:form>", rawdata.run_interim, name="run-interim"),

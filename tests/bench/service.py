@@ -81,6 +81,7 @@ def pages(runs: int, revision: str, test: str) -> list[Page]:
         Page("run, 100, a picture", f"/runs/{runs}/?graph=topic-tcp"),
         Page("tests", "/tests/"),
         Page("topic", "/topics/tcp/"),
+        Page("reproductions", "/reproductions/"),
         Page("timeline, all commits", f"/tests/{test}/", 200.0),
         Page("timeline, its figure", f"/tests/{test}/?graphs=json", 200.0),
         Page("timeline by run", f"/tests/{test}/?by=run", 200.0),

@@ -44,6 +44,7 @@ PAGES = {
     "several": "/compare/?base={run}/deferred&with={run}/direct&with={other}/direct",
     "tests": "/tests/",
     "topic": "/topics/tcp/",
+    "reproductions": "/reproductions/",
     "timeline": f"/tests/{TEST}/",
     "testbeds": "/testbeds/",
     "testbed": "/testbeds/demo/",

@@ -155,7 +155,7 @@ def test_unix_2006_measures_and_shows_where_locks_were_waited_for(testbed: Testb
 
 def test_giant_2004_measures_one_processor_and_two(testbed: Testbed, hosts: LabHosts) -> None:
     run = measured("giant-2004", ["giant-up", "giant"], [f"unix.mysql.11/{HOST}"], testbed)
-    words = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    words = {(row.test, row.effect.variant, row.base): row.words for row in published(run).rows}
     assert words[f"unix.mysql.11/{HOST}", "giant", "giant-up"] == "not enough data here"
     assert words[f"unix.mysql.11/{HOST}", "fine", "fine-up"] == "not measured here"
     hosts.assert_clean(run)
@@ -163,6 +163,6 @@ def test_giant_2004_measures_one_processor_and_two(testbed: Testbed, hosts: LabH
 
 def test_parallel_2025_measures_in_memory(testbed: Testbed, hosts: LabHosts) -> None:
     run = measured("parallel-2025", ["exclusive", "shared-socket-batch"], [f"mem.tcp.1/{HOST}"], testbed)
-    words = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    words = {(row.test, row.effect.variant, row.base): row.words for row in published(run).rows}
     assert words[f"mem.tcp.1/{HOST}", "shared-socket-batch", "exclusive"] == "not enough data here"
     hosts.assert_clean(run)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pages of docs/reference/ that are generated from the code: plan file, command line, addresses of the API."""
+"""Pages of docs/reference/ that are generated from the code: plan file, command line, addresses of the API,
+reproductions.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ from perfweb.runs.planfile import MOST_VARIANTS, SOURCE_RULE, TARGETS, read_plan
 from perfweb.yamlnodes import Record
 from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS
 from tests.tutorials import blocks, here_documents
+from tests.unit.manual.reproductions import reproductions
 
 MARK = "`./dev test tests/unit/manual/test_reference.py --write` generates this page from the code."
 
@@ -156,4 +159,9 @@ def api_addresses(_patch: pytest.MonkeyPatch) -> str:
     return "\n".join(["# API addresses", "", question, "", MARK, "", *head, *rows, ""])
 
 
-PAGES = {"plan-file": plan_file, "command-line": command_line, "api-addresses": api_addresses}
+PAGES = {
+    "plan-file": plan_file,
+    "command-line": command_line,
+    "api-addresses": api_addresses,
+    "reproductions": reproductions,
+}

@@ -154,9 +154,16 @@ def test_every_published_effect_is_one_that_its_plan_measures() -> None:
             assert effect["variant"] in variants - {effect.get("against", plan.baseline)}
             assert effect.get("against", plan.baseline) in variants
             assert effect["test"] in {test.name for test in plan.tests}
+            assert "simulated" not in effect or "simulated" in published
             assert isinstance(effect.get("percent"), int | float) or effect.get("sign") == "lower" or effect["was"] > 0
         if contention := published.get("contention"):
             assert {contention["before"], contention["after"]} <= variants
             profiled = [variant for variant in plan.variants if variant.tunables.get(PROFILES["mutexes"]) == "1"]
             assert {variant.name for variant in profiled} == {contention["before"], contention["after"]}
             assert all("-Dlock_profiling=true" in variant.build_options for variant in profiled)
+        if simulated := published.get("simulated"):
+            repeated = read_plan((PLANS / f"{simulated}.yaml").read_text(encoding="utf-8"))
+            assert repeated.baseline == plan.baseline
+            for effect in (effect for effect in published["effects"] if "simulated" in effect):
+                assert effect["simulated"] in {test.name for test in repeated.tests}
+                assert effect["variant"] in {variant.name for variant in repeated.variants}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Results of published experiments that the documentation has: tables that `./dev bench` measured and wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfweb.manual.documents import documents
+
+TABLES = (("measured/knobs", "Published comparisons"), ("measured/simulator", "Published results"))
+"""Documents, and their sections with such a table."""
+
+HERE = {"here, %": "measured", "simulated, %": "simulated"}
+"""The column of our own values, and how they were obtained."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was compared, the published change, ours in percent, how it was obtained, and whether the signs are
+    equal.
+    """
+
+    title: str
+    published: str
+    here: str
+    kind: str
+    sign: str
+    document: str
+    anchor: str
+
+
+def recorded(year: int) -> list[Recorded]:
+    """Return the recorded results of the experiment of a year."""
+    return [one for document, heading in TABLES for one in _table(document, heading) if f"{year})" in one.published]
+
+
+def _table(document: str, heading: str) -> Iterator[Recorded]:
+    text = documents()[document].text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("| ") for line in text.splitlines() if line.startswith("|")]
+    # The first heading is empty, so stripping the line removes its cell.
+    head = ["", *(cell.strip() for cell in lines[0].split("|"))]
+    for line in lines[2:]:
+        cells = dict(zip(head, (cell.replace("*", "").strip() for cell in line.split("|")), strict=True))
+        ((column, kind),) = ((column, kind) for column, kind in HERE.items() if column in cells)
+        machine = f" ({cells['machine']})" if "machine" in cells else ""
+        anchor = heading.lower().replace(" ", "-")
+        yield Recorded(cells[""] + machine, cells["published"], cells[column], kind, cells["sign"], document, anchor)
