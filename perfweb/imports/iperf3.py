@@ -31,7 +31,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
 
 @dataclass
 class _Reader:
-    """Reads the files of an import; `seen` has the place of each report by its content."""
+    """Reads the files of an import; `seen` has the place of each report by its content and its end."""
 
     options: Options
     files: Files
@@ -62,16 +62,29 @@ class _Reader:
 
         A report has the time and a random cookie of its test, so no two tests have equal reports. Order, white space
         and intervals do not matter: iperf3 prints the events of --json-stream-full-output and then the whole report.
-        Raises ToolError for a copy in another file, which would count as another boot or variant.
+        Raises ToolError for a copy in another file, which would count as another boot or variant, and for a report of
+        the other end of the same test.
         """
         key = _comparable({name: report.get(name) for name in ("start", "end", "error")})
-        if key not in self.seen:
-            self.seen[key] = path, line
-            return False
-        where, before = self.seen[key]
-        if where != path:
+        ends = _ends(iperf3.part(report, "start"))
+        other = self.seen.get(ends[1]) if ends else None
+        where, before = found = other or self.seen.setdefault(key, (path, line))
+        if other or where != path:
             raise ToolError(f"is the same measurement as {where}, line {before}: remove one of them")
-        return True
+        if ends:
+            self.seen.setdefault(ends[0], found)
+        return before != line
+
+
+def _ends(start: dict[str, Any]) -> tuple[object, object] | None:
+    """Return identities of this end and of the other end of a test, or None if a report does not name its end.
+
+    Client and server report the same cookie.
+    """
+    cookie, client, server = start.get("cookie"), "connecting_to" in start, "accepted_connection" in start
+    if not isinstance(cookie, str) or client == server:
+        return None
+    return ("end", cookie, client), ("end", cookie, server)
 
 
 def _comparable(value: object) -> object:
@@ -96,7 +109,8 @@ def _documents(text: str) -> Reports:
             found, place = decoder.raw_decode(text, start)
             check_depth(found)
         except json.JSONDecodeError as error:
-            yield line + text.count("\n", start, error.pos), "", ToolError(f"is not JSON: {error.msg}")
+            reason = ToolError(f"is not JSON, which iperf3 prints with --json: {error.msg}")
+            yield line + text.count("\n", start, error.pos), "", reason
             return
         except (ValueError, RecursionError) as error:
             yield line, "", ToolError(f"is not JSON that can be read: {type(error).__name__}: {str(error)[:80]}")
@@ -113,7 +127,7 @@ def _assembled(documents: Reports) -> Reports:
     for line, written, found in documents:
         event = found.get("event") if isinstance(found, dict) else None
         if stream and event in {None, "start"}:
-            yield began, "", _UNFINISHED
+            yield began, "", _unfinished(report)
             stream = []
         if event is None or isinstance(found, ToolError):
             yield line, written, found
@@ -126,10 +140,13 @@ def _assembled(documents: Reports) -> Reports:
             yield began, "\n".join(stream), report
             stream = []
     if stream:
-        yield began, "", _UNFINISHED
+        yield began, "", _unfinished(report)
 
 
-_UNFINISHED = ToolError("this stream of iperf3 has no end event: the test did not finish")
+def _unfinished(events: dict[str, Any]) -> ToolError:
+    """Return the error for the events of a test that has no end event."""
+    reason = f" (iperf3 says: {str(events['error'])[:200]})" if events.get("error") else ""
+    return ToolError(f"this stream of iperf3 has no end event: the test did not finish{reason}")
 
 
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:
@@ -155,17 +172,24 @@ def _test(report: dict[str, Any], options: Options) -> str:
         raise ToolError("has no start.test_start, which names protocol and streams: name the test with --test")
     connected = start.get("connected")
     first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
-    family = "ipv6" if ":" in str(first.get("remote_host", "")) else "ipv4"
-    streams = wanted.get("num_streams", 1)
+    streams = wanted.get("num_streams", None if wanted else 1)
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 10_000:
         raise ToolError("start.test_start.num_streams is no number of streams")
-    return options.test_name(f"iperf3{_protocol(start)}.{streams}{_direction(report)}", family)
+    return options.test_name(f"iperf3{_protocol(start)}.{streams}{_direction(report)}", _family(first))
+
+
+def _family(connection: dict[str, Any]) -> str:
+    """The IP version of packets: a server that accepts both reports IPv4 peers as ::ffff:192.0.2.1 (RFC 4291, section
+    2.5.5.2).
+    """
+    host = str(connection.get("remote_host", "")).lower().removeprefix("::ffff:")
+    return "ipv6" if ":" in host else "ipv4"
 
 
 def _protocol(start: dict[str, Any]) -> str:
     """The part of a test's name for the protocol, empty for TCP."""
     wanted = iperf3.part(start, "test_start")
-    protocol = wanted.get("protocol", "TCP")
+    protocol = wanted.get("protocol", None if wanted else "TCP")
     if not isinstance(protocol, str) or not re.fullmatch(r"[A-Za-z0-9]{1,12}", protocol, re.ASCII):
         raise ToolError("start.test_start.protocol is no name of a protocol")
     if wanted.get("mptcp") or start.get("mptcp"):
@@ -175,10 +199,11 @@ def _protocol(start: dict[str, Any]) -> str:
 
 def _direction(report: dict[str, Any]) -> str:
     wanted = iperf3.part(iperf3.part(report, "start"), "test_start")
-    # iperf3 3.12 does not report that both directions were requested.
-    if "sum_received_bidir_reverse" in iperf3.part(report, "end"):
+    end = iperf3.part(report, "end")
+    if "sum_received_bidir_reverse" in end:
         return ".bidirectional"
-    if wanted.get("bidir"):
+    # iperf3 3.12 does not report that both directions were requested.
+    if wanted.get("bidir") or any(name.endswith("_bidir_reverse") for name in end):
         raise ToolError("both directions were measured, and the report has the sum of one: use iperf3 3.8 or later")
     return ".reverse" if wanted.get("reverse") else ""
 

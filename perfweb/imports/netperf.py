@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, by_heading, is_row
+from perfweb.imports.netperf_tables import CAME, HEADINGS, KIND, LEFT, SENT, Table, by_heading, is_row
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError, Value, netperf
 
@@ -30,6 +30,8 @@ _MEASURES = {
     "TCP Connect/Close": "tcp.cc", "TCP_CC": "tcp.cc",
 }  # fmt: skip
 _TRANSACTIONS = frozenset({"tcp.rr", "udp.rr", "tcp.crr", "tcp.cc"})
+_KINDS = {**dict.fromkeys(_TRANSACTIONS, "transactions"), "udp.stream": "datagrams"}
+"""The kind of the tables of each measure; those of all others are of streams."""
 _FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
 _READ = frozenset(HEADINGS.values())
 """Columns that are read; netperf 2.7.0 itself repeats others in `-o all`."""
@@ -139,6 +141,7 @@ class _Reader:
 
     def _chosen(self, chosen: Mapping[str, str]) -> _Sample:
         self.banner = 0
+        self._check_kind(chosen)
         named = _COMMAND_TEST.search(chosen.get("COMMAND_LINE", ""))
         kind = named[1] if named and self.kind not in _MEASURES else self.kind
         elapsed = chosen.get("ELAPSED_TIME", "")
@@ -178,8 +181,20 @@ class _Reader:
         sample, sent, self.sent = self._chosen(cells), self.sent, {}
         if not sent:
             return sample
+        left, came = number(sent[LEFT], "Messages Okay"), number(cells[CAME], "Messages Okay")
+        if came > left:
+            raise ToolError(f"{came:g} datagrams were received, but {left:g} were sent, which cannot be")
         rate = number(sent[SENT], "Throughput") * netperf.bits(sent["THROUGHPUT_UNITS"])
         return replace(sample, values=(*sample.values, Value("throughput.sender", rate, "bits/s", "higher")))
+
+    def _check_kind(self, chosen: Mapping[str, str]) -> None:
+        """Raise ToolError for a result that is of another kind than the test of its banner."""
+        measure = _MEASURES.get(self.kind)
+        if measure is None:
+            return
+        kind = _KINDS.get(measure, "streams")
+        if chosen.get(KIND, kind) != kind or (chosen.get("THROUGHPUT_UNITS") == "Trans/s" and kind != "transactions"):
+            raise ToolError(f"the result is not that of a {self.kind} test, which the banner above it names")
 
     def _check_transactions(self, cells: Mapping[str, str]) -> None:
         """Refuse a rate of less than one transaction in the whole test: with -f netperf 2.7.0 prints bits per second in

@@ -26,6 +26,12 @@ HEADINGS = {
 SENT = "SENT_THROUGHPUT"
 """The selector of the rate at which a UDP stream was sent; its row precedes that of the receiver."""
 
+LEFT, CAME = "SENT_MESSAGES", "RECEIVED_MESSAGES"
+"""The selectors of the numbers of datagrams in these two rows."""
+
+KIND = "KIND"
+"""The selector of the kind of a classic table, which has no column: the tests that it belongs to."""
+
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf)", re.ASCII | re.IGNORECASE)
 
 
@@ -36,6 +42,7 @@ class _Classic:
     Cells without a name are left out. `extra` is the number of further cells in a row with measured CPU use.
     """
 
+    kind: str
     heading: re.Pattern[str]
     rows: tuple[tuple[str, ...], ...]
     extra: tuple[int, ...]
@@ -59,9 +66,14 @@ _DATAGRAMS = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _CLASSIC = (
-    _Classic(_STREAM, (("", "", "", "ELAPSED_TIME", "THROUGHPUT"),), (4,)),
-    _Classic(_TRANSACTIONS, (("", "", "", "", "ELAPSED_TIME", "THROUGHPUT"), ("", "")), (4, 0)),
-    _Classic(_DATAGRAMS, (("", "", "ELAPSED_TIME", "", "", SENT), ("", "ELAPSED_TIME", "", "THROUGHPUT")), (2, 2)),
+    _Classic("streams", _STREAM, (("", "", "", "ELAPSED_TIME", "THROUGHPUT"),), (4,)),
+    _Classic("transactions", _TRANSACTIONS, (("", "", "", "", "ELAPSED_TIME", "THROUGHPUT"), ("", "")), (4, 0)),
+    _Classic(
+        "datagrams",
+        _DATAGRAMS,
+        (("", "", "ELAPSED_TIME", LEFT, "", SENT), ("", "ELAPSED_TIME", CAME, "THROUGHPUT")),
+        (2, 2),
+    ),
 )
 _WITHOUT_RESULT = ("Alignment Offset ", "Maximum Segment Size ")
 """The beginnings of the tables that -v 2 appends: alignment of buffers with counts of calls, and the segment size."""
@@ -110,7 +122,7 @@ class Table:
             raise ToolError(f"{len(cells)} numbers below a heading of {wanted} columns")
         unit = "Trans/s" if found["unit"].lower() == "per sec" else found["unit"]
         named = {name: cell for name, cell in zip(names, cells[: len(names)], strict=True) if name}
-        return {**named, "THROUGHPUT_UNITS": unit} if named else {}
+        return {**named, "THROUGHPUT_UNITS": unit, KIND: classic.kind} if named else {}
 
     def _aligned(self, line: str) -> dict[str, str]:
         """Split a row of -O: each column begins where its cell begins, and its heading is above it."""

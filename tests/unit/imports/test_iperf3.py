@@ -162,9 +162,61 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, An
     assert reason in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
 
 
+def ends(name: str) -> str:
+    """A report of the client, which has "connecting_to", or of the server, which has "accepted_connection"."""
+    document = json.loads(report())
+    document["start"][name] = {"host": "192.0.2.2", "port": 5201}
+    document["end"]["sum_received"]["bits_per_second"] += name == "accepted_connection"
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("together", [False, True])
+def test_the_reports_of_client_and_server_are_one_measurement(tmp_path: Path, order: int, together: bool) -> None:
+    one, other = (ends(end) for end in ("connecting_to", "accepted_connection")[::order])
+    first = file(tmp_path, f"{one}\n{other}\n" if together else one, "1.json")
+    files = [first] if together else [first, file(tmp_path, other, "2.json")]
+    assert f"is the same measurement as {first}, line 1: remove one of them" in problems("iperf3", *files)[0]
+
+
+def test_an_end_that_was_printed_twice_counts_once(tmp_path: Path) -> None:
+    assert len(read("iperf3", file(tmp_path, ends("connecting_to") * 2))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("num_streams", "number of streams"), ("protocol", "name of a protocol")]
+)
+def test_a_part_of_the_name_is_not_guessed(tmp_path: Path, name: str, missing: str) -> None:
+    document = json.loads(report())
+    del document["start"]["test_start"][name]
+    assert f"start.test_start.{name} is no {missing}" in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
+
+
+def test_an_ipv4_peer_of_a_socket_for_both_versions_is_ipv4(tmp_path: Path) -> None:
+    (found,) = read("iperf3", file(tmp_path, report().replace("192.0.2.2", "::ffff:192.0.2.2")))
+    assert found.test == "iperf3.1/host-host/ipv4"
+
+
+def test_one_sum_of_a_measurement_both_ways_is_refused_if_the_request_is_not_reported(tmp_path: Path) -> None:
+    document = json.loads(report())
+    document["end"]["sum_sent_bidir_reverse"] = {"bits_per_second": 9e8}
+    assert "both directions were measured" in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
+
+
+def test_an_impossible_jitter_is_refused_where_no_losses_are_reported(tmp_path: Path) -> None:
+    document = json.loads(udp(jitter_ms=20_000))
+    del document["end"]["sum_received"]["lost_packets"]
+    assert "jitter_ms is 20000 in a test of 10 s" in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
+
+
+def test_the_error_of_a_stream_without_its_end_is_repeated(tmp_path: Path) -> None:
+    found = problems("iperf3", file(tmp_path, '{"event": "error", "data": "unable to connect to server"}\n'))
+    assert found[0].endswith("did not finish (iperf3 says: unable to connect to server)")
+
+
 def test_what_follows_a_report_is_named_with_its_line(tmp_path: Path) -> None:
     text = f"{report()}\niperf3: error - unable to send control message: Bad file descriptor\n"
     assert problems("iperf3", file(tmp_path, text)) == [
-        f"given.txt:{report().count(chr(10)) + 2}: is not JSON: Expecting value"
+        f"given.txt:{report().count(chr(10)) + 2}: is not JSON, which iperf3 prints with --json: Expecting value"
     ]
     assert "is not JSON" in problems("iperf3", file(tmp_path, udp(lost_percent=7).replace(": 7", ": -nan")))[0]

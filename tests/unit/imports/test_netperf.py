@@ -199,6 +199,34 @@ def test_a_result_below_an_unknown_banner_is_not_that_of_the_test_before(
     assert int(found[0].split(":")[1]) > before.count("\n")
 
 
+def netperf_output(name: str) -> str:
+    return (DATA / "netperf" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("banner", "result"),
+    [
+        ("TCP_RR", netperf_output("TCP_STREAM").partition("\n")[2]),
+        ("TCP_RR", netperf_output("UDP_STREAM").partition("\n")[2]),
+        ("TCP_STREAM", TCP_CC.partition("\n")[2]),
+        ("TCP_STREAM", LIST),
+        ("TCP_STREAM", TABLE),
+        ("UDP_STREAM", netperf_output("TCP_STREAM").partition("\n")[2]),
+    ],
+)
+def test_a_result_of_another_kind_than_its_banner_is_refused(tmp_path: Path, banner: str, result: str) -> None:
+    text = f"{netperf_output(banner).splitlines()[0]}\n{result}"
+    assert "the result is not that of a " in problems("netperf", file(tmp_path, text))[0]
+
+
+def test_more_datagrams_than_were_sent_are_refused(tmp_path: Path) -> None:
+    text = netperf_output("UDP_STREAM").replace("173555", "200323")
+    assert (
+        "200323 datagrams were received, but 200322 were sent, which cannot be"
+        in problems("netperf", file(tmp_path, text))[0]
+    )
+
+
 def test_banners_before_netperf_2_4_name_a_known_test(tmp_path: Path) -> None:
     table = TCP_RR.partition("\n")[2]
     (found,) = read("netperf", file(tmp_path, f"TCP REQUEST/RESPONSE TEST to localhost : histogram\n{table}"))
