@@ -328,7 +328,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 {
 	const bool calm = tp->t_recovery == TR_OPEN;
 	const unsigned dupacks = tp->t_dupacks;
-	bool lost;
+	bool repaired = false, lost;
 
 	if (tcp_tlp_acked(tp, ack, a) && calm)
 		reduce(tp, TR_CWR, CC_LOSS, tp->snd_max - tp->snd_una +
@@ -347,13 +347,15 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 	if (was_spurious(tp, a))
 		undo(tp);
 	if (__predict_false(tp->t_recovery != TR_OPEN) &&
-	    SEQ_GEQ(tp->snd_una, tp->snd_recover))
+	    SEQ_GEQ(tp->snd_una, tp->snd_recover)) {
+		repaired = tp->t_recovery == TR_TIMEOUT;
 		leave(tp);
+	}
 	lost = tp->t_flags & TF_SACK ? tcp_rack_detect(tp, a->now) :
 	    count_duplicates(tp, a);
 	if (lost && (tp->t_recovery == TR_OPEN || tp->t_recovery == TR_CWR))
 		enter_fast(tp);
-	if (tp->t_recovery == TR_TIMEOUT)
+	if (tp->t_recovery == TR_TIMEOUT || repaired)
 		grow_after_timeout(tp, a);
 	else if (tp->t_recovery != TR_OPEN)
 		reduce_rate(tp, a, lost);
