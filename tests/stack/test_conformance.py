@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.stack import builds
-from tests.stack.conformance import cases, runs, table
+from tests.stack.conformance import cases, program, runs, table
 from tests.stack.conformance.__main__ import LIBRARY
 
 
@@ -59,3 +59,24 @@ def test_what_is_ignored_makes_no_difference(library: Path, tmp_path: Path) -> N
     [case] = cases.read_folder(tmp_path)
     for loose, result in (((), "fail"), (("window",), "fail"), (("window", "order"), "pass")):
         assert [each.result for each in runs.run(library, [(case, "ipv4")], loose=loose)] == [result]
+
+
+def test_a_folder_is_run_with_the_programs_that_its_scripts_name_outside_it(tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    scripts = suite / "tcp" / "close"
+    for folder in (scripts, suite / "common", suite / "others"):
+        folder.mkdir(parents=True)
+    (scripts / "one.pkt").write_text("`../../common/defaults.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    (suite / "common" / "defaults.sh").write_text("../../common/set_sysctls.py\n")
+    (suite / "common" / "set_sysctls.py").write_text("")
+    (suite / "common" / "large.bin").write_text("no program")
+    (suite / "others" / "two.pkt").write_text("")
+    for folder, below in ((scripts, "tcp/close"), (suite / "tcp", "tcp"), (suite, "")):
+        room = tmp_path / f"room-{len(below)}"
+        copy = program.copy_tree(folder, room)
+        assert (copy / scripts.relative_to(folder) / "one.pkt").is_file()
+        assert (copy / scripts.relative_to(folder) / "../../common/set_sysctls.py").is_file()
+        if below:
+            assert copy == room / below
+            assert not (room / "others").exists()
+            assert not (room / "common" / "large.bin").exists()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from tests.stack.conformance.cases import clauses
 from tests.stack.conformance.runs import Result
 from tests.stack.topology import Installed
 
+UPWARDS = re.compile(r"(?:\.\./)+[\w./-]+")
+PROGRAMS = (".sh", ".py")
 WAIT = 60  # virtual hours pass in no time, so a longer script hangs
 LOCAL = "192.168.0.1"
 LIBRARY = "libstack_packetdrill.so"
@@ -32,11 +35,34 @@ exit 0
 """
 
 
-def prepare(scripts: Path, installed: Installed, room: Path) -> Path:
+def helpers_of(folder: Path) -> set[Path]:
+    """Return the folders of programs that scripts name by a path upwards, such as ../../common/defaults.sh."""
+    named = {
+        Path(os.path.normpath(script.parent / match[0]))
+        for script in folder.rglob("*.pkt")
+        for match in UPWARDS.finditer(script.read_text(errors="replace"))
+    }
+    return {path.parent for path in named if path.is_file() and not path.is_relative_to(folder)}
+
+
+def copy_tree(folder: Path, room: Path) -> Path:
+    """Copy the scripts and the programs that they name, whose places relative to each other stay as they are."""
+    helpers = helpers_of(folder)
+    root = Path(os.path.commonpath([folder, *helpers]))
+    shutil.copytree(folder, room / folder.relative_to(root))
+    for helper in helpers:
+        place = room / helper.relative_to(root)
+        place.mkdir(parents=True, exist_ok=True)
+        for path in helper.iterdir():
+            if path.suffix in PROGRAMS and path.is_file():
+                shutil.copy(path, place)
+    return room / folder.relative_to(root)
+
+
+def prepare(folder: Path, installed: Installed, room: Path) -> Path:
     """Copy the scripts so that they configure the stack instead of the host; its programs are in room/bin."""
-    copy = room / "scripts"
-    shutil.copytree(scripts, copy)
-    for path in copy.rglob("set_sysctls.py"):
+    copy = copy_tree(Path(os.path.abspath(folder)), room / "scripts")
+    for path in (room / "scripts").rglob("set_sysctls.py"):
         path.unlink()
         path.write_text(SET_SYSCTLS)
         path.chmod(0o755)
@@ -50,11 +76,12 @@ def prepare(scripts: Path, installed: Installed, room: Path) -> Path:
 
 @dataclass(frozen=True)
 class Runner:
-    """packetdrill with an installed stack; `room` has the copied scripts."""
+    """packetdrill with an installed stack; `scripts` are copies in `room`."""
 
     program: str
     installed: Installed
     room: Path
+    scripts: Path
     tunables: Sequence[str]
 
     def error(self, script: Path) -> str | None:
@@ -96,7 +123,7 @@ class Runner:
     def result(self, script: Path) -> Result:
         """Run a script of the room."""
         error = self.error(script)
-        name = str(script.relative_to(self.room / "scripts"))
+        name = str(script.relative_to(self.scripts))
         named = tuple(dict.fromkeys(clauses(script.read_text(errors="replace"))))
         return Result(name, "ipv4", "pass" if error is None else "fail", named, error)
 
@@ -118,7 +145,7 @@ def _run_folder(program: str, folder: Path, parts: Sequence[str], tunables: Sequ
                 for path in sorted(scripts.rglob("*.pkt"))
                 if not parts or any(part in str(path.relative_to(scripts)) for part in parts)
             ]
-            runner = Runner(program, installed, Path(room), tunables)
+            runner = Runner(program, installed, Path(room), scripts, tunables)
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 yield from pool.map(runner.result, chosen)
     finally:
