@@ -70,6 +70,11 @@ def test_the_keyboard_reaches_content_and_links(watched_page: Page, live_server:
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
+    for field in ("Testbed", "Plan", "State"):
+        expect(page.get_by_label(field)).to_be_focused()
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Show")).to_be_focused()
+    page.keyboard.press("Tab")
     expect(page.get_by_role("group", name="Runs")).to_be_focused()  # so that the arrow keys scroll a wide table
     for term in page.locator("thead a").all():  # links to the glossary
         page.keyboard.press("Tab")

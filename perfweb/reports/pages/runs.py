@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -18,6 +19,7 @@ from perfweb.figures.interim import interim_figure
 from perfweb.figures.plots import samples_figure, topic_figure
 from perfweb.figures.scaling import ladders
 from perfweb.figures.sentinel import sentinel_graphs
+from perfweb.lab.models import Testbed
 from perfweb.parameters import choice_in, number_in, text_in
 from perfweb.reports.calibrations import trust_of
 from perfweb.reports.overview import brief_rows, full_rows
@@ -25,7 +27,7 @@ from perfweb.reports.published import beside
 from perfweb.reports.topics import known_topics
 from perfweb.runs.judging import Measured, measured
 from perfweb.runs.judging import pairs as pairs_of
-from perfweb.runs.models import Artefact, ArtefactKind, Measurement, MeasurementState, Run
+from perfweb.runs.models import Artefact, ArtefactKind, Measurement, MeasurementState, Plan, Run, RunState
 from perfweb.runs.summaries import summaries_of
 from perfweb.verdicts import names
 from perfweb.verdicts.doubts import doubted
@@ -44,6 +46,10 @@ page of more than 100 kB. A single test is always shown in full.
 MOST_VERDICTS = 2
 """Max verdicts of a test in columns of their own; more are in the cells of the variants."""
 
+IMPORTED = "imported"
+STATES = {**dict(RunState.choices), IMPORTED: IMPORTED}
+"""What the list of runs shows as the state of a run, by the value in its address."""
+
 _TOPIC = "topic-"
 
 
@@ -51,22 +57,51 @@ _TOPIC = "topic-"
 @cache_control(no_cache=True)
 @condition(etag_func=tag_of_database)
 def run_list(request: HttpRequest) -> HttpResponse:
-    """Show the runs, newest first; `?before=` shows those with a lower number.
+    """Show the runs, newest first, of a `testbed`, a `plan` and in a `state` if the address has these; `before` shows
+    those with a lower number.
 
     Pages go by number and not by count, because counting would read the whole table.
     """
-    runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
+    testbeds = list(Testbed.objects.order_by("name").values_list("name", flat=True))
+    wanted = {
+        "testbed": choice_in(request, "testbed", testbeds),
+        "plan": _known_plan(request),
+        "state": choice_in(request, "state", STATES),
+    }
+    selected = _selected(**wanted)
+    runs = selected.select_related("plan", "testbed").prefetch_related("variants")
     before = number_in(request, "before")
     found = list((runs if before is None else runs.filter(number__lt=before))[: RUNS_PER_PAGE + 1])
-    newer = Run.objects.none() if before is None else Run.objects.filter(number__gte=before).order_by("number")
+    newer = selected.none() if before is None else selected.filter(number__gte=before).order_by("number")
     above = list(newer.values_list("number", flat=True)[: RUNS_PER_PAGE + 1])
     context = {
+        "wanted": wanted,
+        "narrowed": any(wanted.values()),
+        "testbeds": testbeds,
+        "states": STATES.items(),
         "rows": verdicts(found[:RUNS_PER_PAGE]),
         "older": found[RUNS_PER_PAGE - 1].pk if len(found) > RUNS_PER_PAGE else None,
         "newest": bool(above) and len(above) <= RUNS_PER_PAGE,
         "newer": above[-1] if len(above) > RUNS_PER_PAGE else None,
     }
     return render(request, "reports/run_list.html", context)
+
+
+def _known_plan(request: HttpRequest) -> str:
+    """Return the name of the plan in the address, "" if there is none. Raises ParameterError."""
+    name = text_in(request, "plan")
+    if name and not Plan.objects.filter(name=name).exists():
+        choice_in(request, "plan", list(Plan.objects.order_by("name").values_list("name", flat=True).distinct()))
+    return name
+
+
+def _selected(testbed: str, plan: str, state: str) -> QuerySet[Run]:
+    """Select the runs of a testbed, of a plan and in a state; an empty text selects all."""
+    chosen = {"testbed__name": testbed, "plan__name": plan}
+    runs = Run.objects.filter(**{lookup: name for lookup, name in chosen.items() if name})
+    if state == IMPORTED:
+        return runs.filter(imported__isnull=False)
+    return runs.filter(state=state, imported__isnull=True) if state else runs
 
 
 @require_safe

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.pages import comparison, runs
 from perfweb.runs.judging import counted_samples
-from perfweb.runs.models import Artefact, BootState, Measurement, Run, Sample
+from perfweb.runs.models import Artefact, BootState, Import, Measurement, Run, Sample
 from perfweb.runs.summaries import summarise
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run, make_void
@@ -56,6 +56,54 @@ def test_the_pages_of_the_list_lead_back(client: Client) -> None:
     third = page(client, f"/runs/?before={numbers[5]}")
     assert 'rel="prev" href="/runs/"' in second
     assert f'rel="prev" href="?before={numbers[30]}"' in third
+
+
+def _numbers(client: Client, query: str) -> list[int]:
+    return [
+        int(number) for number in re.findall(r'data-label="run"><a href="/runs/(\d+)/"', page(client, f"/runs/{query}"))
+    ]
+
+
+def test_the_list_can_be_narrowed_by_testbed_plan_and_state(client: Client, run: Run) -> None:
+    queued = create_queued_run()
+    assert _numbers(client, "") == [queued.pk, run.pk]
+    assert _numbers(client, "?state=queued") == [queued.pk]
+    assert _numbers(client, "?state=done&testbed=&plan=") == [run.pk]
+    assert _numbers(client, f"?testbed={run.testbed.name}&plan={run.plan.name}&state=done") == [run.pk]
+    assert _numbers(client, "?state=imported") == []
+    assert "No run is of this testbed and plan and in this state." in text_of(page(client, "/runs/?state=imported"))
+    Run.objects.filter(pk=run.pk).update(imported=Import.objects.create(reading="1" * 64, sha256="2" * 64))
+    assert _numbers(client, "?state=imported") == [run.pk]
+    assert _numbers(client, "?state=done") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("testbed=nowhere", ["testbed", "nowhere", "Possible: demo."]),
+        ("state=dead", ["state", "dead", "done, "]),
+        ("plan=nothing", ["plan", "nothing", "Possible: direct-or-deferred."]),
+    ],
+)
+def test_a_selection_of_runs_that_is_not_possible_is_refused(
+    client: Client, run: Run, query: str, words: list[str]
+) -> None:
+    response = client.get(f"/runs/?{query}")
+    assert response.status_code == 400
+    assert not [word for word in words if word not in response.content.decode()]
+
+
+def test_the_pages_of_a_narrowed_list_keep_its_selection(client: Client, run: Run) -> None:
+    for _ in range(27):
+        create_queued_run()
+    first = page(client, "/runs/?state=queued")
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', first)
+    second = page(client, "/runs/" + older.replace("&amp;", "&"))
+    assert second.count('<span class="state queued') == 2
+    assert f'href="/runs/{run.pk}/"' not in second
+    (newer,) = re.findall(r'rel="prev" href="([^"]+)"', second)
+    assert newer == "/runs/?state=queued"
+    assert page(client, newer).count('<span class="state queued') == 25
 
 
 def test_the_page_of_a_run_has_every_test_with_its_numbers(client: Client, run: Run) -> None:
@@ -252,10 +300,10 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     made = [create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed).pk for seed in range(runs)]
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         client.get("/runs/")
     summarise(made)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         client.get("/runs/")
 
 
