@@ -18,8 +18,12 @@
   const library = document.currentScript.dataset.plotly;
   const drawn = new Map();
 
+  // A custom property has the colours of both schemes; an element that uses it has the one that is shown.
+  const probe = document.body.appendChild(document.createElement("span"));
+
   function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
   }
 
   function shown(element, number) {
@@ -159,7 +163,9 @@
       seen.observe(element);
       element.addEventListener("change", () => drawn.has(element) && draw(element));
     }
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(draw));
+    const redraw = () => [...drawn.keys()].forEach(draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    document.addEventListener("schemechange", redraw);
   }
 
   start();

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The colour scheme that a reader has chosen, and keys to move through a page. It runs before the page is painted, so
+// that a dark page is never light at first. Without it, pages follow the browser's scheme.
+"use strict";
+
+(() => {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  // Browsers may forbid a page to keep anything.
+  function kept(name) {
+    try { return localStorage.getItem(name); } catch { return null; }
+  }
+
+  function keep(name, value) {
+    try { localStorage.setItem(name, value); } catch { /* it holds for this page only */ }
+  }
+
+  function scheme() {
+    return root.dataset.scheme || (dark.matches ? "dark" : "light");
+  }
+
+  function choose(name) {
+    if (name === "dark" || name === "light") root.dataset.scheme = name;
+  }
+
+  function offerScheme(header) {
+    const button = document.createElement("button");
+    const label = () => { button.textContent = `${scheme() === "dark" ? "light" : "dark"} colours`; };
+    button.className = "scheme";
+    label();
+    button.addEventListener("click", () => {
+      choose(scheme() === "dark" ? "light" : "dark");
+      keep("scheme", scheme());
+      label();
+      document.dispatchEvent(new Event("schemechange"));
+    });
+    dark.addEventListener("change", label);
+    header.append(button);
+  }
+
+  // The first link of each row of a table, those of rows in closed parts left out.
+  function links() {
+    const rows = [...document.querySelectorAll("main tbody tr")];
+    return rows.map((row) => row.querySelector("a")).filter((link) => link?.checkVisibility());
+  }
+
+  function move(by) {
+    const all = links();
+    const row = document.activeElement.closest("main tbody tr");
+    const at = row ? all.findIndex((link) => row.contains(link)) : by > 0 ? -1 : all.length;
+    const link = all[at + by];
+    link?.focus();
+    link?.scrollIntoView({ block: "nearest" });
+  }
+
+  const keys = {
+    "/": ["search", () => document.querySelector("form.search input").focus()],
+    j: ["the next row of a table", () => move(1)],
+    k: ["the row before it", () => move(-1)],
+    "?": ["this list", help],
+  };
+
+  function help() {
+    const dialog = document.createElement("dialog");
+    dialog.innerHTML = "<form method=dialog><h2>Keys</h2><dl class=changes></dl>"
+      + "<p><label><input type=checkbox> Keys are on</label></p><button>Close</button></form>";
+    for (const [key, [meaning]] of Object.entries(keys)) {
+      for (const [tag, text] of [["dt", key], ["dd", meaning]]) {
+        const part = document.createElement(tag);
+        part.textContent = text;
+        dialog.querySelector("dl").append(part);
+      }
+    }
+    const box = dialog.querySelector("input");
+    box.checked = kept("keys") !== "off";
+    box.addEventListener("change", () => keep("keys", box.checked ? "on" : "off"));
+    dialog.setAttribute("aria-label", "Keys");
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  function press(event) {
+    const own = Object.hasOwn(keys, event.key) && (event.key === "?" || kept("keys") !== "off");
+    const elsewhere = event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]");
+    if (!own || elsewhere || event.target.closest?.("input, select, textarea")) return;
+    event.preventDefault();
+    keys[event.key][1]();
+  }
+
+  choose(kept("scheme"));
+  document.addEventListener("DOMContentLoaded", () => offerScheme(document.querySelector("header.site")));
+  document.addEventListener("keydown", press);
+})();
