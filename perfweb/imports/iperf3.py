@@ -68,12 +68,13 @@ class _Reader:
         key = _comparable({name: report.get(name) for name in ("start", "end", "error")})
         ends = _ends(iperf3.part(report, "start"))
         other = self.seen.get(ends[1]) if ends else None
+        again = key in self.seen  # two reports may be in one line, so that the place does not tell
         where, before = found = other or self.seen.setdefault(key, (path, line))
         if other or where != path:
             raise ToolError(f"is the same measurement as {where}, line {before}: remove one of them")
         if ends:
             self.seen.setdefault(ends[0], found)
-        return before != line
+        return again
 
 
 def _ends(start: dict[str, Any]) -> tuple[object, object] | None:
