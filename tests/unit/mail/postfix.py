@@ -30,6 +30,9 @@ maximal_backoff_time = 1s
 transport_maps = inline:{{ {{{own}={transport}}} {{gone@example.org=local:}} }}
 """
 
+QUEUE_MANAGER = "qmgr unix n - n 1 1 qmgr"
+"""Wakes each second: a mail that it found "still being delivered" waits for its next wake, usually 300 s."""
+
 
 class Postfix:
     """A mail server that delivers the mails to one address by a transport."""
@@ -44,7 +47,7 @@ class Postfix:
         )
         usual = Path("/usr/share/postfix/master.cf.dist").read_text(encoding="utf-8")
         port = f"127.0.0.1:{self.port} inet n - n - - smtpd"
-        text = "\n".join([re.sub(r"(?m)^smtp +inet .*$", port, usual), *services])
+        text = "\n".join([re.sub(r"(?m)^smtp +inet .*$", port, usual), QUEUE_MANAGER, *services])
         (conf / "master.cf").write_text(f"{text}\n", encoding="utf-8")
         _as_root("chown", "postfix", str(folder / "data"))
 
