@@ -208,7 +208,7 @@ STACK = (
     "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", "lint-prose",
     *(f"build-{name}" for name in STACK_BUILDS),
     *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "cpython", "simulator", "fuzz",
-    "lab-stack", "guests-stack",
+    "lab-stack", "guests-stack", "docs",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
 UNIT = ("unit", "pages")
@@ -218,6 +218,7 @@ DOCS = ("docs", "lint-prose")
 DOCUMENTED = (
     "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/rawdata/test_rawdata.py",
     "tests/unit/accounts/test_crawl.py", "tests/stack/test_tcp_locking.py", "tests/unit/manual",
+    "tests/unit/test_conformance.py",
 )  # fmt: skip
 """Tests that compare a document with the code: also part of the jobs `unit` and `stack`."""
 

@@ -63,7 +63,7 @@ def test_every_path_of_the_table_exists() -> None:
         ),
         (
             ["stack/net/if.c"],
-            {"stack", "suite-address", "lint-clang", "lint-locking", "fuzz"},
+            {"stack", "suite-address", "lint-clang", "lint-locking", "fuzz", "docs"},
             {"unit", "browser", "lint-mypy"},
         ),
         (["docs/howto/plans.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
