@@ -68,7 +68,7 @@ class _Reader:
         key = _comparable({name: report.get(name) for name in ("start", "end", "error")})
         ends = _ends(iperf3.part(report, "start"))
         other = self.seen.get(ends[1]) if ends else None
-        again = key in self.seen  # two reports may be in one line, so that the place does not tell
+        again = key in self.seen  # a copy may be in the same line, so the place is no identity
         where, before = found = other or self.seen.setdefault(key, (path, line))
         if other or where != path:
             raise ToolError(f"is the same measurement as {where}, line {before}: remove one of them")
