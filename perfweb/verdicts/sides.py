@@ -46,6 +46,8 @@ class Side:
     sets: dict[str, SampleSet]
     missing: Mapping[str, Missing] = field(default_factory=dict)
     """Why tests have no samples that count."""
+    measured: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """The keys of the variants that have samples of a test."""
 
     @property
     def tests(self) -> set[str]:
@@ -102,12 +104,13 @@ def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
     made = []
     for address, label, variants in named:
         keys = {variant.pk for variant in variants}
-        tests: dict[str, list[SampleSet]] = {}
+        tests: dict[str, dict[int, SampleSet]] = {}
         for (variant, test), found in samples.items():
             if variant in keys:
-                tests.setdefault(test, []).append(found)
-        sets = {test: joined(some) for test, some in tests.items()}
-        made.append(Side(address, label, variants, sets, _reasons(missing, keys, sets)))
+                tests.setdefault(test, {})[variant] = found
+        sets = {test: joined(list(some.values())) for test, some in tests.items()}
+        measured = {test: frozenset(some) for test, some in tests.items()}
+        made.append(Side(address, label, variants, sets, _reasons(missing, keys, sets), measured))
     return made
 
 

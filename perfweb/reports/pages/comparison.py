@@ -66,6 +66,8 @@ class TestSection:
     latencies: list[Latencies]
     durations: Durations | None
     confidence: float
+    measured: frozenset[int]
+    """The keys of the variants that have samples of the test."""
 
     @property
     def has_ministat(self) -> bool:
@@ -194,7 +196,8 @@ def _section(
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
     graphs = _graphs(test, everyone, scale, latencies, durations) if drawn and sets else []
     numbers = _numbers(found, compared, sets)
-    return TestSection(test, found, scale, numbers, files, graphs, latencies, durations, confidence)
+    measured = frozenset(key for side in compared for key in side.measured.get(test, ()))
+    return TestSection(test, found, scale, numbers, files, graphs, latencies, durations, confidence, measured)
 
 
 def _numbers(found: list[TestComparison], compared: list[Side], sets: dict[str, list[float]]) -> list[SideNumbers]:

@@ -132,3 +132,11 @@ def test_no_link_of_a_page_leads_nowhere(client: Client, everything: None) -> No
                 left.append(link)
     assert dead == []
     assert len(known) > 300
+
+
+def test_a_comparison_links_no_samples_of_a_variant_on_which_the_test_failed(client: Client, db: None) -> None:
+    run = create_run(tests=DEMO_TESTS[:2], failed_test=DEMO_TESTS[1])
+    address = f"/runs/{run.pk}/compare/deferred..direct/"
+    files = {link for link in links(address, client.get(address).content.decode()) if "/ministat/" in link}
+    assert len(files) == 3
+    assert {client.get(link).status_code for link in files} == {200}
