@@ -2,7 +2,7 @@
 """Reads one mail with a patch: author, subject, message and diff are those of git-mailinfo(1), byte for byte.
 
 Exceptions: parts of HTML and detached signatures are left out; a mail that has only HTML gives the words between its
-tags, and never a patch. The dashes of clear-signed text are removed (RFC 9580, section 7). A base64 text of which all
+tags, and never a patch. The dashes of clear-signed text are removed (RFC 9580, section 7). A base64 text whose
 lines end with CR LF has LF instead. Characters that are not printable become spaces in authors and subjects, which end
 after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed as git guesses a missing one, where git
 refuses the mail.
@@ -47,6 +47,11 @@ _REFERENCES = {"references", "in-reply-to"}
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
 _BINARY = re.compile(rb"^(?:GIT binary patch$|Binary files .* differ$)", re.MULTILINE)
 _PATCH_BREAK = re.compile(rb"^(?:diff -|Index: |--- [^\s]|---[ \t\r\f\v]*\n)", re.MULTILINE)
+_LF_LINE = re.compile(
+    rb"^(?:(?:diff -|index [0-9a-f]|Index: )[^\r\n]*|\+\+\+ [^\r\n]*\n@@ [^\n]*|@@ -[\d,]+ \+[\d,]+ @@[^\r\n]*)\n",
+    re.MULTILINE,
+)
+"""Lines that a diff program writes itself, not those of a file, with LF at their end."""
 _HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _SIGNS = {b"", b" ", b"+", b"-", b"\\"}
 # What git takes off the beginning of a subject: tags, replies and colons.
@@ -361,12 +366,13 @@ def _content(part: Message) -> bytes:
 
 
 def without_crlf(content: bytes) -> bytes:
-    """A text of which every line ends with CR LF, with LF instead; any other text, which has CR of its own, as it is.
+    """A text whose line ends were made CR LF, with LF instead; a patch of a file with CR LF as it is.
 
-    Mail (RFC 5321, section 2.3.8) and forms (multipart/form-data) make all line ends CR LF. git prints the lines around
-    those of a file with LF, so that a patch of a file with CR LF has both.
+    Mail (RFC 5321, section 2.3.8) and forms (multipart/form-data) make all line ends CR LF. Programs on the way add
+    lines with LF, such as headers and the footers of lists. git prints the lines around those of a file with LF, so
+    that a patch of a file with CR LF has both.
     """
-    return content.replace(CRLF, b"\n") if content.count(b"\n") == content.count(CRLF) else content
+    return content if _LF_LINE.search(content) else content.replace(CRLF, b"\n")
 
 
 def _is_flowed(part: Message) -> bool:

@@ -179,9 +179,25 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
 def _newer(series: Series, postings: Sequence[Posting], now: datetime) -> Posting | None:
     """Return the first mail of a newer version that came shortly before this one, because mails can overtake each
     other.
+
+    A version counts if it is measured itself: not a single new patch in reply to an old one, a cover letter without its
+    patches, or a version without a valid request.
     """
     newer = _of_sender(series).filter(version__gt=series.version, changed__gt=now - KEPT)
-    return _related(newer, postings).order_by("-series__version", "number").first()
+    related = newer.filter(pk__in=_related(newer, postings).values("series"))
+    measured = [one.pk for one in related if one.submissions.exists() or _is_ready(one)]
+    return _related(newer.filter(pk__in=measured), postings).order_by("-series__version", "number").first()
+
+
+def _is_ready(series: Series) -> bool:
+    """Return whether the next step of a series submits it."""
+    postings = list(series.postings.defer("mbox"))
+    if series.state != SeriesState.GATHERING or _missing(series, postings):
+        return False
+    try:
+        return any(posting.request for posting in postings) and _request(postings).verb == Verb.RUN
+    except RequestError:
+        return False
 
 
 def _of_sender(series: Series) -> QuerySet[Series]:

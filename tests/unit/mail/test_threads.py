@@ -151,6 +151,64 @@ def test_an_old_version_that_comes_late_is_not_measured(repository: Checkout) ->
     assert Submission.objects.get().state == SubmissionState.WAITING
 
 
+def partly(version: list[bytes], name: str) -> list[bytes]:
+    """A newer version that is not measured itself."""
+    cover, one, two = version
+    unasked = cover.replace(b"perf: tcp quick\n", b"")
+    return {
+        "one patch": [two],
+        "one patch with a request": [two.replace(b"\n---\n", b"\nperf: tcp quick\n---\n", 1)],
+        "the cover letter": [cover],
+        "the cover letter and a patch": [cover, two],
+        "no request": [unasked, one, two],
+        "help": [cover.replace(b"tcp quick", b"help"), one, two],
+        "an invalid request": [cover.replace(b"tcp quick", b"nonsense"), one, two],
+        "two requests": [cover, one.replace(b"\n---\n", b"\nperf: udp\n---\n", 1), two],
+    }[name]
+
+
+PARTS = [
+    "one patch", "one patch with a request", "the cover letter", "the cover letter and a patch", "no request", "help",
+    "an invalid request", "two requests",
+]  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("early", [0, 2, 3])
+@pytest.mark.parametrize("name", PARTS)
+def test_a_newer_version_that_is_not_measured_stops_no_older_one(repository: Checkout, name: str, early: int) -> None:
+    two_commits(repository)
+    old = posted(repository, 2, asking="perf: tcp quick")
+    root = re.search(rb"(?m)^Message-I[dD]: (<.*>)", old[0])
+    assert root
+    two_commits(repository, "fiver")
+    new = posted(repository, 2, "-v2", f"--in-reply-to={root[1].decode()}", asking="perf: tcp quick")
+    receive_all(old[:early])
+    work()
+    receive_all(partly(new, name))
+    work()
+    receive_all(old[early:])
+    work()
+    series = Series.objects.get(version=1)
+    assert series.state == SeriesState.SUBMITTED
+    assert series.submissions.get().state == SubmissionState.WAITING
+    assert not any("has come" in str(letter.body) for letter in sent.outbox)
+
+
+@pytest.mark.django_db
+def test_a_newer_version_that_becomes_whole_takes_the_place_of_the_older_one(repository: Checkout) -> None:
+    two_commits(repository)
+    old = posted(repository, 2, asking="perf: tcp quick")
+    two_commits(repository, "fiver")
+    new = posted(repository, 2, "-v2", asking="perf: tcp quick")
+    receive_all([*new[:2], *old])
+    work()
+    receive_all(new[2:])
+    work()
+    assert [one.state for one in Series.objects.order_by("version")] == [SeriesState.OVER, SeriesState.SUBMITTED]
+    assert Submission.objects.filter(state=SubmissionState.WAITING).count() == 1
+
+
 @pytest.mark.parametrize(
     ("head", "sender", "reply_to"),
     [

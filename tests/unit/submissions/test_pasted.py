@@ -39,6 +39,32 @@ def test_crlf_of_a_form_is_removed_and_nothing_else(lines: list[tuple[str, str]]
     assert without_crlf(as_form(text).encode()) == text.encode()
 
 
+@given(st.lists(st.tuples(LINES, LINE_ENDS), max_size=8), st.lists(st.tuples(LINES, LINE_ENDS), max_size=4))
+def test_lines_that_a_program_adds_to_a_patch_do_not_keep_its_crlf(
+    before: list[tuple[str, str]], behind: list[tuple[str, str]]
+) -> None:
+    """A header of a relay, or the footer of a list."""
+    diff = "diff --git a/x b/x\r\n--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n+b\r\n-- \r\n2.39\r\n"
+    text = f"{''.join(map(''.join, before))}{diff}{''.join(map(''.join, behind))}"
+    assert without_crlf(text.encode()) == text.replace("\r\n", "\n").encode()
+
+
+@given(st.lists(st.tuples(LINES, LINE_ENDS), min_size=1, max_size=8))
+@pytest.mark.parametrize(
+    "head",
+    [
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n",
+        "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n",
+        "--- x\n+++ x\n@@ -1 +1 @@ int main(void)\r\n",  # GNU diff -p repeats a line of the file
+        "--- x\t2026-11-27\n+++ x\t2026-11-27\n@@ -1,1 +1,1 @@\n",
+        "Index: x\n===\n--- x\n+++ x\n@@ -1 +1 @@\n",
+    ],
+)
+def test_a_patch_of_a_file_with_crlf_stays(head: str, lines: list[tuple[str, str]]) -> None:
+    patch = (head + "".join(f"+{line}{end}" for line, end in lines)).encode()
+    assert without_crlf(patch) == patch
+
+
 EDITS = {
     "plain": lambda text: text.replace("line5;", "five;"),
     "crlf": lambda text: text.replace("line5;\n", "five;\r\nint more;\r\n"),
