@@ -16,6 +16,7 @@ from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
 from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory
+from perfweb.lab.origins import Origin
 from perfweb.measuring import record, space, spool_replay
 from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
 from perfweb.measuring.tools import TOOLS
@@ -155,7 +156,7 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     retry_db(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
     health_check.require_words(plan, hosts)
-    if not plan.simulated:
+    if plan.origin == Origin.MEASURED:
         for family in sorted({test.outer_family for test in plan.tests}):
             for host in hosts.values():
                 host.data_address(family)  # or this testbed lacks a feature for the plan

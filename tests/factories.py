@@ -15,6 +15,7 @@ from perfweb.accounts.models import Role as AccountRole
 from perfweb.accounts.models import User
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Host, Role, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.runs.calibration import calibrate
 from perfweb.runs.catalogue import SIMULATED_COSTS, TESTS, Test
 from perfweb.runs.models import (
@@ -80,12 +81,12 @@ HISTORY = (
 )
 
 
-def create_testbed(name: str = "demo", *, simulated: bool = False) -> Testbed:
+def create_testbed(name: str = "demo", *, origin: Origin = Origin.MEASURED) -> Testbed:
     testbed, made = Testbed.objects.get_or_create(
-        name=name, defaults={"inventory": "playbooks/inventories/example.yml", "simulated": simulated}
+        name=name, defaults={"inventory": "playbooks/inventories/example.yml", "origin": origin}
     )
     if made:
-        for number, role in enumerate([Role.DUT] if simulated else Role, start=11):
+        for number, role in enumerate(Role if origin == Origin.MEASURED else [Role.DUT], start=11):
             Host.objects.create(testbed=testbed, role=role, name=f"{name}-{role}", address=f"10.77.0.{number}")
     return testbed
 

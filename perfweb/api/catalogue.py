@@ -19,6 +19,7 @@ from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
 from perfweb.figures.testbeds import history
 from perfweb.lab.models import Outage, OutageKind, Role, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.lab.outages import OutageError
 from perfweb.runs import control
 from perfweb.runs.catalogue import TESTS
@@ -54,7 +55,8 @@ class TestRow(BaseModel):
     metric: str = Field(description="the metric that comparisons are about")
     topology: str
     family: str
-    simulated: bool = Field(description="whether it happens on the simulated machine")
+    origin: Origin = Field(description="how its results come about")
+    simulated: bool = Field(description="whether origin is simulated")
     page: str = Field(description="where people read it over time")
 
 
@@ -102,7 +104,8 @@ class TestbedRow(BaseModel):
     """A testbed and its state."""
 
     name: str
-    simulated: bool = Field(description="whether its results are those of the simulated machine")
+    origin: Origin = Field(description="how its results come about")
+    simulated: bool = Field(description="whether origin is simulated")
     good: bool = Field(description="false if it needs attention")
     words: str = Field(description="its health in words")
     holder: str | None = Field(description="the holder of its lease; null if it is free")
@@ -166,7 +169,8 @@ def list_tests(request: HttpRequest) -> TestList:  # noqa: ARG001
             metric=test.measure.metric,
             topology=test.topology,
             family=test.family,
-            simulated=test.measure.simulated,
+            origin=test.measure.origin,
+            simulated=test.measure.origin == Origin.SIMULATED,
             page=reverse("reports:test", args=[name]),
         )
         for name, test in TESTS.items()
@@ -244,7 +248,8 @@ def _row(state: Health) -> TestbedRow:
     name = state.testbed.name
     return TestbedRow(
         name=name,
-        simulated=state.testbed.simulated,
+        origin=Origin(state.testbed.origin),
+        simulated=state.testbed.origin == Origin.SIMULATED,
         good=state.good,
         words=state.words,
         holder=state.lease.holder if state.lease else None,

@@ -18,6 +18,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
+from perfweb.lab.origins import Origin
 from perfweb.rawdata.tables import FORMATS
 from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
@@ -76,7 +77,8 @@ class RunRow(BaseModel):
     reason: str = Field(description="why it is in this state, where that needs saying")
     plan: PlanName
     testbed: str
-    simulated: bool = Field(description="whether its results are those of the simulated machine")
+    origin: Origin = Field(description="how its results come about")
+    simulated: bool = Field(description="whether origin is simulated")
     variants: list[VariantOfRun]
     imported: Imported | None = Field(description="null for results that were measured here")
     requested_by: str
@@ -308,7 +310,8 @@ def _row(run: Run, judged: list[PairVerdict] | None) -> dict[str, Any]:
         "reason": run.reason,
         "plan": plan_name(run.plan),
         "testbed": run.testbed.name,
-        "simulated": run.testbed.simulated,
+        "origin": run.testbed.origin,
+        "simulated": run.testbed.origin == Origin.SIMULATED,
         "variants": [_variant(variant) for variant in run.variants.all()],
         "imported": _imported(run.imported) if run.imported else None,
         "requested_by": run.requested_by,

@@ -16,6 +16,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Window, change, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
+from perfweb.lab.origins import Origin
 from perfweb.stats.comparison import Verdict
 from perfweb.tracking import periods, services
 from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
@@ -45,6 +46,7 @@ class BranchRow(BaseModel):
     repository: str | None = Field(description="null for the service's own")
     branch: str
     testbed: str
+    origin: Origin = Field(description="how its results come about")
     simulated: bool
     rhythm: Rhythm
     every: int = Field(description="N of the rhythm “every”")
@@ -79,6 +81,7 @@ class AlertRow(BaseModel):
 
     number: int
     branch: str
+    origin: Origin = Field(description="how its results come about")
     simulated: bool
     state: AlertState
     since: CommitOut = Field(description="the last one before the change")
@@ -140,6 +143,7 @@ class PeriodOut(BaseModel):
     """The changes of a branch between two commits."""
 
     branch: str
+    origin: Origin = Field(description="how its results come about")
     simulated: bool
     first: CommitOut
     last: CommitOut
@@ -199,7 +203,8 @@ def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodO
         raise bad_input(BadInput(parameter="first", reason=str(error))) from None
     return PeriodOut(
         branch=branch.name,
-        simulated=branch.testbed.simulated,
+        origin=Origin(branch.testbed.origin),
+        simulated=branch.testbed.origin == Origin.SIMULATED,
         first=_commit(first),
         last=_commit(last),
         commits=found.commits,
@@ -300,7 +305,8 @@ def _branch(branch: TrackedBranch) -> BranchRow:
         repository=branch.mirror.name if branch.mirror else None,
         branch=branch.branch,
         testbed=branch.testbed.name,
-        simulated=branch.testbed.simulated,
+        origin=Origin(branch.testbed.origin),
+        simulated=branch.testbed.origin == Origin.SIMULATED,
         rhythm=Rhythm(branch.rhythm),
         every=branch.every,
         since=branch.since,
@@ -315,7 +321,8 @@ def _alert(alert: Alert) -> AlertRow:
     return AlertRow(
         number=alert.number,
         branch=alert.branch.name,
-        simulated=alert.branch.testbed.simulated,
+        origin=Origin(alert.branch.testbed.origin),
+        simulated=alert.branch.testbed.origin == Origin.SIMULATED,
         state=AlertState(alert.state),
         since=_commit(alert.since),
         until=_commit(alert.until),

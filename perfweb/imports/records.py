@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from perfweb.lab.origins import Origin, origin_of
 from perfweb.measuring.tools import Value, positive, stalled
-from perfweb.runs.catalogue import is_simulated
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -265,8 +265,8 @@ def faults(record: Record) -> Iterator[str]:
         yield "does not name the test: set --test, such as tcp.rr/host-host/ipv4"
     elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
         yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
-    elif is_simulated(record.test):
-        yield f"{record.test[:80]!r} is a test of the simulated machine: give what was measured another name"
+    elif (origin := origin_of(record.test)) != Origin.MEASURED:
+        yield f"{record.test[:80]!r} is a name of {origin.value} results: give what was measured another name"
     if not record.revision.isprintable():
         yield f"the revision {record.revision[:40]!r} has a character that cannot be printed"
     if len(record.revision) > 80:

@@ -30,6 +30,7 @@ from perfweb.imports.records import (
 )
 from perfweb.lab import services as lab
 from perfweb.lab.models import Role, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.measuring import record as recording
 from perfweb.plaintext import plain
 from perfweb.runs import services as runs
@@ -145,12 +146,14 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
 
 
 def _check_testbeds(records: Sequence[Record], report: Report) -> None:
-    """Refuse a testbed that simulates, because imported results are not simulated, and one of samples."""
+    """Refuse a testbed that does not measure, because imported results are measured, and one of samples."""
     names = {_testbed_name(record): record for record in records}
     for name in Testbed.objects.exclude(sample="").filter(name__in=names).values_list("name", flat=True):
         report.add(names[name].path, names[name].line, f"the testbed {name} holds samples: give another with --testbed")
-    for name in Testbed.objects.filter(simulated=True, name__in=names).values_list("name", flat=True):
-        report.add(names[name].path, names[name].line, f"the testbed {name} simulates: give another one with --testbed")
+    others = Testbed.objects.exclude(origin=Origin.MEASURED).filter(name__in=names)
+    for name, origin in others.values_list("name", "origin"):
+        why = f"the testbed {name} {Origin(origin).verb}s: give another one with --testbed"
+        report.add(names[name].path, names[name].line, why)
 
 
 def _testbed_name(record: Record) -> str:

@@ -3,6 +3,8 @@
 
 from django.db import models
 
+from perfweb.lab.origins import Origin
+
 
 def queue_of(lab: str) -> str:
     """The queue of the worker that drives the testbeds of a lab; Celery's default queue for the service's own lab."""
@@ -19,7 +21,9 @@ class Testbed(models.Model):
 
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
-    simulated = models.BooleanField(default=False, help_text="whether its results come from the simulated machine")
+    origin = models.CharField(
+        max_length=9, choices=Origin, default=Origin.MEASURED, help_text="how its results come about"
+    )
     sample = models.CharField(
         max_length=200, blank=True, default="", help_text="where its results come from, if they are samples"
     )
@@ -38,6 +42,9 @@ class Testbed(models.Model):
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(origin__in=Origin.values), name="testbed_origin_known")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -49,8 +56,8 @@ class Testbed(models.Model):
 
     @property
     def label(self) -> str:
-        """Its name beside results, which marks simulated ones and samples."""
-        marks = [word for word, has in (("sample", self.sample), ("simulated", self.simulated)) if has]
+        """Its name beside results, which marks samples and those that were not measured."""
+        marks = list(filter(None, ["sample" if self.sample else "", Origin(self.origin).mark]))
         return f"{self.name} ({', '.join(marks)})" if marks else self.name
 
 

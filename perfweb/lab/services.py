@@ -18,6 +18,7 @@ from django.utils import timezone
 from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory, simulates
 from perfweb.lab.models import Host, Lease, Role, Testbed
+from perfweb.lab.origins import Origin
 
 
 @transaction.atomic
@@ -36,14 +37,14 @@ def register(name: str, inventory: Path, lab: str = "") -> Testbed:
     if Testbed.objects.filter(name=name).exclude(sample="").exists():
         raise InventoryError(f"the testbed {name} holds samples, which measure nothing: use another name")
     hosts = read_inventory(inventory)
-    simulated = simulates(hosts)
-    if Testbed.objects.filter(name=name).exclude(simulated=simulated).exists():
+    origin = Origin.SIMULATED if simulates(hosts) else Origin.MEASURED
+    if other := Testbed.objects.filter(name=name).exclude(origin=origin).first():
         raise InventoryError(
-            f"testbed {name} {'measures' if simulated else 'simulates'}, and {inventory} is of one that "
-            f"{'simulates' if simulated else 'measures'}: results of both have no place in one series; use another name"
+            f"testbed {name} {Origin(other.origin).verb}s, and {inventory} is of one that {origin.verb}s: "
+            "results of both have no place in one series; use another name"
         )
     words = hosts[Role.DUT].command_line_words
-    about = {"inventory": str(inventory.resolve()), "simulated": simulated, "lab": lab}
+    about: dict[str, object] = {"inventory": str(inventory.resolve()), "origin": origin, "lab": lab}
     about["command_line_words"] = None if words is None else list(words)
     testbed, _ = Testbed.objects.update_or_create(name=name, defaults=about)
     for role, host in hosts.items():

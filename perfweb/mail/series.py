@@ -19,6 +19,7 @@ from perfweb.accounts.models import Means, Role, User
 from perfweb.accounts.permissions import NotAllowedError
 from perfweb.faults import services as faults
 from perfweb.lab.models import Testbed
+from perfweb.lab.origins import Origin
 from perfweb.mail import answers, sending
 from perfweb.mail.models import Posting, Series, SeriesState
 from perfweb.runs.models import OPEN_STATES, RunState
@@ -250,7 +251,7 @@ def _testbed() -> str:
     """The default testbed."""
     usual = (
         Testbed.objects.exclude(inventory="")
-        .filter(simulated=False)
+        .filter(origin=Origin.MEASURED)
         .order_by("pk")
         .values_list("name", flat=True)
         .first()

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Prefetch
 
+from perfweb.lab.origins import Origin
 from perfweb.rawdata.tables import ROWS_AT_ONCE
 from perfweb.runs.models import Boot, Measurement, Run, Sample
 
@@ -24,7 +25,8 @@ def run_head(run: Run) -> dict[str, Any]:
         "state": run.state,
         "reason": run.reason,
         "testbed": run.testbed.name,
-        "simulated": run.testbed.simulated,
+        "origin": run.testbed.origin,
+        "simulated": run.testbed.origin == Origin.SIMULATED,
         "seed": run.seed,
         **_fields(run, "created", "started", "ended"),
         "plan": _fields(run.plan, "name", "title", "sha256", "text"),

@@ -7,6 +7,8 @@ name for years, so a name is never given another meaning.
 
 from dataclasses import dataclass
 
+from perfweb.lab.origins import Origin, origin_of
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -32,9 +34,9 @@ class Measure:
         return self.alone or self.host == "dut"
 
     @property
-    def simulated(self) -> bool:
-        """Whether it runs on the simulated machine, in virtual time."""
-        return is_simulated(self.name)
+    def origin(self) -> Origin:
+        """How its results come about."""
+        return origin_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -182,12 +184,7 @@ MEASURES = (
 
 def is_exact(test: str) -> bool:
     """Whether a test of the catalogue counts the cost of a simulated unit of work, which is the same each time."""
-    return test in TESTS and is_simulated(test) and TESTS[test].measure.metric in SIMULATED_COSTS
-
-
-def is_simulated(test: str) -> bool:
-    """Whether a test of this name, of this or an older catalogue, runs on the simulated machine."""
-    return test.startswith("simulated.")
+    return test in TESTS and origin_of(test) == Origin.SIMULATED and TESTS[test].measure.metric in SIMULATED_COSTS
 
 
 def _makes_sense(test: Test) -> bool:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import yaml
 
 from perfweb.inputlimits import PLAN_CHARACTERS, PLAN_DEPTH, PLAN_NODES
+from perfweb.lab.origins import Origin
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.linuxknobs import BOOT_KNOBS, COMMAND_LINE, read_knob
 from perfweb.yamlnodes import Field, PlanError, Record
@@ -151,9 +152,9 @@ class PlanSpec:
         return next((f"{COMMAND_LINE} of variant {name}: {why}" for name, why in found if why), "")
 
     @property
-    def simulated(self) -> bool:
-        """Whether the whole plan is simulated; no plan has both kinds of variants."""
-        return self.variants[0].target == SIM
+    def origin(self) -> Origin:
+        """How all results of the plan come about; no plan has tests of two origins."""
+        return self.tests[0].measure.origin
 
 
 def read_plan(text: str) -> PlanSpec:
@@ -262,7 +263,7 @@ def _read_plan(plan: Record) -> PlanSpec:
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
     plan.need("tests").distinct(tests)
-    simulated = _is_simulated(plan, variants, tests)
+    simulated = _origin(plan, variants, tests) == Origin.SIMULATED
     stop = plan.choice("stop", default=PLANNED, allowed=(PLANNED, DECIDED))
     samples, boots = _read_size(plan, stop, len(variants))
     times = max(TESTS[test].measure.times for test in tests)
@@ -296,17 +297,18 @@ def _read_plan(plan: Record) -> PlanSpec:
     )
 
 
-def _is_simulated(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> bool:
-    """Whether a plan is simulated. Simulated results are never compared with measured ones."""
+def _origin(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> Origin:
+    """Return the origin of all results of a plan: results of two origins are never compared."""
     simulated = variants[0].target == SIM
     for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
         if (variant.target == SIM) != simulated:
             item.reject(f"has target {variant.target}, beside others: a plan has target {SIM} everywhere or nowhere")
+    origin = Origin.SIMULATED if simulated else Origin.MEASURED
     for item, test in zip(plan.need("tests").items(1, len(tests)), tests, strict=True):
-        if TESTS[test].measure.simulated != simulated:
-            kind, is_for = ("simulated", f"for target {SIM}") if not simulated else ("measured", "for other targets")
-            item.reject(f"is {kind}, {is_for} only; the variants of this plan have target {variants[0].target}")
-    return simulated
+        if (found := TESTS[test].measure.origin) != origin:
+            is_for = "for other targets" if simulated else f"for target {SIM}"
+            item.reject(f"is {found.value}, {is_for} only; the variants of this plan have target {variants[0].target}")
+    return origin
 
 
 def _no_gates(plan: Record) -> Limits:

@@ -15,6 +15,7 @@ from perfweb.builds.models import Build
 from perfweb.builds.sources import Sources
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.runs import queue, states
 from perfweb.runs.budget import within_budget
 from perfweb.runs.models import Artefact, ArtefactKind, Plan, Priority, Run, RunState, Variant
@@ -89,19 +90,20 @@ def find_testbed(testbed_name: str) -> Testbed:
 
 
 def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
-    """Return the testbed of this name, if it suits this plan: a simulated plan needs a simulated testbed, and the
-    testbed has to allow words for its kernel's command line. Raises RunError.
+    """Return the testbed of this name, if it suits this plan: its results have the origin of the plan's tests, and
+    it has to allow words for its kernel's command line. Raises RunError.
     """
     testbed = find_testbed(testbed_name)
     if why := spec.words_problem(testbed.command_line_words):
         raise RunError(f"testbed {testbed} does not allow {why}")
-    if testbed.simulated == spec.simulated:
+    if testbed.origin == spec.origin:
         return testbed
-    others = Testbed.objects.filter(simulated=spec.simulated).exclude(inventory="").values_list("name", flat=True)
+    others = Testbed.objects.filter(origin=spec.origin).exclude(inventory="").values_list("name", flat=True)
     known = ", ".join(others) or "none; use manage.py register_testbed"
-    if spec.simulated:
-        raise RunError(f"testbed {testbed} measures, and the tests are simulated; testbeds that simulate: {known}")
-    raise RunError(f"testbed {testbed} simulates, and the tests are measured; testbeds that measure: {known}")
+    raise RunError(
+        f"testbed {testbed} {Origin(testbed.origin).verb}s, and the tests are {spec.origin.value}; "
+        f"testbeds that {spec.origin.verb}: {known}"
+    )
 
 
 def keep_plan(text: str, name: str, title: str) -> Plan:

@@ -3,7 +3,8 @@
 
 A bundle is a list of JSON values, one a line, compressed with xz: first `{"format": 1}`, then for each table an object
 with its model and the names of its columns, and its rows as lists in the order of their keys. Times are in ISO 8601,
-bytes in base64. A column that a bundle lacks gets the default of its field.
+bytes in base64. A column that a bundle lacks gets the default of its field; one that it has in an older version is
+renamed, and any other is an error.
 
 All that is saved is marked: names of testbeds, hosts, accounts, repositories and branches begin with `sample-`, also
 where a row only names an account. Nothing of it can act: testbeds have no inventory, accounts no password, branches are
@@ -36,7 +37,7 @@ from perfweb.jsontext import read_json
 from perfweb.lab.models import Testbed
 from perfweb.runs.bulk import copy_rows
 from perfweb.runs.models import OPEN_STATES, Plan
-from perfweb.samples.tables import NO_ADDRESS, PREFIX, TABLES, Table
+from perfweb.samples.tables import NO_ADDRESS, OLDER_COLUMNS, PREFIX, TABLES, Table
 
 FORMAT = 1
 SUFFIX = ".jsonl.xz"
@@ -116,7 +117,8 @@ def _load(path: Path) -> Loaded:
     keys: dict[str, dict[int, int]] = {}
     rows = 0
     for table, names, found in _tables(path):
-        made = [_row(table.model, dict(zip(names, values, strict=True)), keys) for values in found]
+        _check_columns(path, table, names)
+        made = [_row(table.model, _renamed(table, dict(zip(names, values, strict=True))), keys) for values in found]
         _check_free(table, made)
         known = _known(table, made)
         new = [row for row in made if _name(table, row) not in known]
@@ -155,6 +157,23 @@ def _tables(path: Path) -> Iterator[tuple[Table, list[str], list[list[Any]]]]:
 
 def _fields(model: type[models.Model]) -> list[Any]:
     return [field for field in model._meta.concrete_fields if not getattr(field, "generated", False)]
+
+
+def _renamed(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row by the columns of this version."""
+    renamed = [(OLDER_COLUMNS.get((table.label, name)), name, value) for name, value in values.items()]
+    return dict(change(value) if change else (name, value) for change, name, value in renamed)
+
+
+def _check_columns(path: Path, table: Table, names: Iterable[str]) -> None:
+    """Raises SampleError for a column of which this version knows nothing, because its values would be lost."""
+    known = {field.attname for field in _fields(table.model)} | {
+        old for label, old in OLDER_COLUMNS if label == table.label
+    }
+    if unknown := sorted(set(names) - known):
+        raise SampleError(
+            f"{path} is of another version: it has a column {unknown[0]!r} of {table.label}; upgrade first"
+        )
 
 
 def _row(model: type[models.Model], values: Mapping[str, Any], keys: Mapping[str, Mapping[int, int]]) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,6 +15,7 @@ from django.db.models import Q
 from perfweb.accounts.models import User
 from perfweb.builds.models import Build, Mirror
 from perfweb.lab.models import Host, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.runs.models import (
     Artefact,
     Boot,
@@ -116,3 +117,8 @@ TABLES = (
     Table(Submission.runs.through, ("submission__testbed",)),
     Table(SubmissionTransition, ("submission__testbed",)),
 )
+
+OLDER_COLUMNS: Mapping[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
+    ("lab.testbed", "simulated"): lambda yes: ("origin", Origin.SIMULATED if yes else Origin.MEASURED),
+}
+"""The columns of bundles of older versions, by model: what each has become, and its value there."""

@@ -8,6 +8,7 @@ from functools import cache
 
 import yaml
 
+from perfweb.lab.origins import Origin
 from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.plaintext import shown
 from perfweb.runs.catalogue import TESTS
@@ -113,7 +114,7 @@ def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str]
     variants = [
         {
             "name": source.replace(" ", "-"),
-            "target": SIM if TESTS[matrix.tests[0]].measure.simulated else "stack",
+            "target": SIM if TESTS[matrix.tests[0]].measure.origin == Origin.SIMULATED else "stack",
             "source": source,
             "build": ["-Dbuildtype=release"],
             **({"tunables": dict(tunables)} if tunables else {}),

@@ -63,8 +63,7 @@ def text(branch: TrackedBranch, end: datetime) -> str:
     if not parts:
         return ""
     page = f"{settings.SITE_URL}{reverse('tracking:branch', args=[branch.name])}"
-    simulated = " (simulated)" if branch.testbed.simulated else ""
-    return "\n\n".join([f"{branch.name} on {branch.testbed.name}{simulated}", *parts, f"All of it:\n  {page}"]) + "\n"
+    return "\n\n".join([f"{branch.name} on {branch.testbed.label}", *parts, f"All of it:\n  {page}"]) + "\n"
 
 
 def _happened(period: periods.Period) -> list[str]:

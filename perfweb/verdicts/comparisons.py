@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from perfweb.runs.catalogue import is_simulated
+from perfweb.lab.origins import origin_of
 from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
@@ -166,10 +166,10 @@ _NOTABLE = (Verdict.FAILED, Verdict.SLOWER, Verdict.FASTER)
 def in_words(tests: Sequence[Judged]) -> str:
     """Return a verdict of all tests and the number of each: "Slower: 1 slower, 2 equivalent".
 
-    Simulated tests are marked.
+    Tests that were not measured are marked.
     """
     kinds = {test.verdict for test in tests}
     notable = [str(verdict) for verdict in _NOTABLE if verdict in kinds]
     first = " and ".join(notable).capitalize() or _UNCHANGED.get(frozenset(kinds), "No change was proven")
-    simulated = ", simulated" if any(is_simulated(test.test) for test in tests) else ""
-    return f"{first}{simulated}: {tally(tests)}"
+    mark = max((origin_of(test.test).after_comma for test in tests), default="")
+    return f"{first}{mark}: {tally(tests)}"

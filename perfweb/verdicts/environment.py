@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from perfweb.lab.origins import Origin
 from perfweb.runs.models import HostFacts, Run, Variant
 from perfweb.runs.summaries import facts_of, lasting
 from perfweb.verdicts.numbers import NOTHING
@@ -94,9 +95,9 @@ def _values(side: Sequence[Mapping[str, str]], name: str) -> set[str]:
 
 
 def _compared(variant: Variant, hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What is known of where and what a variant ran; the simulated machine does not depend on the host."""
+    """What is known of where and what a variant ran; only measurements depend on the host."""
     run, build = variant.run, variant.build
-    known = {} if run.testbed.simulated else hosts
+    known = hosts if run.testbed.origin == Origin.MEASURED else {}
     roles = sorted(known)
     return {
         "testbed": run.testbed.name,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q, QuerySet
 
+from perfweb.lab.origins import Origin
 from perfweb.runs.judging import (
     Missing,
     SampleSet,
@@ -68,9 +69,9 @@ class Side:
         return self.sets.get(test) or without_samples(self.missing.get(test))
 
     @property
-    def simulated(self) -> bool:
-        """Whether its samples are those of the simulated machine; all sides of a comparison are, or none."""
-        return any(variant.run.testbed.simulated for variant in self.variants)
+    def origin(self) -> Origin:
+        """How its samples came about; all sides of a comparison have the same origin."""
+        return Origin(self.variants[0].run.testbed.origin)
 
     @property
     def sample(self) -> str:
@@ -139,10 +140,11 @@ def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]
 
 
 def _check_alike(found: Sequence[tuple[str, list[Variant]]]) -> None:
-    """Refuse to combine simulated and measured results. Raises SideError."""
-    of_kind = {variant.run.testbed.simulated: address for address, variants in found for variant in variants}
-    if len(of_kind) == 2:
-        raise SideError(f"“{of_kind[True]}” was simulated and “{of_kind[False]}” was measured: compare like with like")
+    """Refuse to combine results of different origins. Raises SideError."""
+    by_origin = {variant.run.testbed.origin: address for address, variants in found for variant in variants}
+    if len(by_origin) > 1:
+        words = " and ".join(f"“{address}” was {origin}" for origin, address in sorted(by_origin.items(), reverse=True))
+        raise SideError(f"{words}: compare like with like")
 
 
 def _variants(address: str) -> list[Variant]:

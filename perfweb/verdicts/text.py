@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from perfweb.lab.origins import Origin
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
@@ -24,8 +25,8 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
     Raises ValueError for a confidence level that ministat does not have.
     """
     counted = counted_samples([run])[run.pk]
-    simulated = ", simulated" if run.testbed.simulated else ""
-    parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()}{simulated})"]
+    mark = Origin(run.testbed.origin).after_comma
+    parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()}{mark})"]
     parts += [
         comparison_text(pair.a.name, pair.b.name, confidence, pair.compared)
         for pair in run_pairs(run, counted, confidence)

@@ -130,6 +130,7 @@ class RunRow(TypedDict):
     reason: str
     plan: PlanName
     testbed: str
+    origin: str
     simulated: bool
     variants: list[VariantOfRun]
     imported: Imported | None
@@ -337,6 +338,7 @@ class TestbedRow(TypedDict):
     """A testbed and its state."""
 
     name: str
+    origin: str
     simulated: bool
     good: bool
     words: str
@@ -420,6 +422,7 @@ class AlertRow(TypedDict):
 
     number: int
     branch: str
+    origin: str
     simulated: bool
     state: str
     since: CommitOut

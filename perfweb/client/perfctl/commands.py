@@ -19,7 +19,7 @@ from perfctl.answers import Comparison, LevelChange, RunDetail, RunRow, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
 from perfctl.server import Refused, Server, ServerError
-from perfctl.tables import moment, plain, quantity, table
+from perfctl.tables import mark, moment, plain, quantity, table
 from perfctl.usage import Status, UsageError, print_json
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -172,7 +172,7 @@ def show_runs(server: Server, options: argparse.Namespace) -> Status:
 
 
 def _where(run: RunRow) -> str:
-    return f"{run['testbed']} (simulated)" if run["simulated"] else run["testbed"]
+    return f"{run['testbed']}{mark(run['origin'])}"
 
 
 def show_run(server: Server, options: argparse.Namespace) -> Status:

@@ -35,3 +35,8 @@ def quantity(value: float, unit: str) -> str:
     if unit in {"bits/s", "bytes/s"}:
         factor, prefix = next((pair for pair in _PREFIXES if abs(value) >= pair[0]), (1.0, ""))
     return f"{value / factor:,.5g} {prefix}{unit}"
+
+
+def mark(origin: str) -> str:
+    """Return what stands after the name of a testbed or branch: the origin of its results unless they are measured."""
+    return "" if origin == "measured" else f" ({origin})"

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfctl.answers import AlertDetail, AlertRow, MovementOut
 from perfctl.server import Server
-from perfctl.tables import moment, plain, table
+from perfctl.tables import mark, moment, plain, table
 from perfctl.usage import Status, UsageError, print_json
 
 JUDGEMENTS = ("acknowledged", "fixed", "not-a-bug", "infrastructure")
@@ -70,9 +70,9 @@ def _print_alert(server: Server, alert: AlertDetail, options: argparse.Namespace
     if options.json:
         print_json(alert)
         return Status.FINE
-    simulated = " (simulated)" if alert["simulated"] else ""
     due = f", due {alert['due']}" if alert["due"] else ""
-    print(plain(f"alert {alert['number']} on {alert['branch']}{simulated} is {alert['state']}, {_where(alert)}"))
+    branch = f"{alert['branch']}{mark(alert['origin'])}"
+    print(plain(f"alert {alert['number']} on {branch} is {alert['state']}, {_where(alert)}"))
     print(plain(f"owner: {alert['owner'] or 'none'}{due}"))
     for row in alert["movements"]:
         print(plain(f"    {_moved(row)}"))

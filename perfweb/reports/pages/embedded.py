@@ -35,7 +35,7 @@ def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "
         picture = badge_of_test(found[0])
     else:
         others = ", ".join(side.label for side in sides[1:])
-        picture = badge_of_tests(f"{others} vs {sides[0].label}{_simulated(sides)}", found)
+        picture = badge_of_tests(f"{others} vs {sides[0].label}{sides[0].origin.after_comma}", found)
     return _send(request, "badge.svg", picture, selection)
 
 
@@ -44,7 +44,7 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
     """Send the differences of a comparison as a graph, with `?test=` the samples of one test."""
     sides, selection = compared(request, number, a, b)
     found, test = _selected(request, sides)
-    against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}{_simulated(sides)}"
+    against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}{sides[0].origin.after_comma}"
     if test:
         picture = render_file(boxes_figure(values_by_side(sides, test), found[0].scale), f"{test}: {against}")
     else:
@@ -60,10 +60,6 @@ def series_graph(request: HttpRequest, test: str) -> HttpResponseBase:
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")
     graph = timeline_graph(found, shifts(found))
     return _send(request, "graph.svg", render_file(graph.figure, graph.label))
-
-
-def _simulated(sides: list[Side]) -> str:
-    return ", simulated" if sides[0].simulated else ""
 
 
 def _selected(request: HttpRequest, sides: list[Side]) -> tuple[list[TestComparison], str]:

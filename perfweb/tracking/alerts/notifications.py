@@ -14,6 +14,7 @@ from perfweb.forges.markdown import code, table
 from perfweb.forges.models import Project
 from perfweb.forges.sending import channel as forge_channel
 from perfweb.forges.table import FORGES
+from perfweb.lab.origins import Origin
 from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
@@ -123,7 +124,8 @@ def data(alert: Alert, occasion: str) -> dict[str, Any]:
         "address": alert.address,
         "branch": alert.branch.name,
         "testbed": alert.branch.testbed.name,
-        "simulated": alert.branch.testbed.simulated,
+        "origin": alert.branch.testbed.origin,
+        "simulated": alert.branch.testbed.origin == Origin.SIMULATED,
         "since": alert.since.sha,
         "until": alert.until.sha,
         "commit": alert.culprit.sha if alert.culprit else None,

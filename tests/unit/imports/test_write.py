@@ -13,6 +13,7 @@ from django.test import Client
 
 from perfweb.imports.records import ImportProblemsError, Options
 from perfweb.imports.write import import_files
+from perfweb.lab.origins import Origin
 from perfweb.rawdata.replay.analysis import analyse, differences
 from perfweb.rawdata.replay.bundle import read_bundle
 from perfweb.runs import services
@@ -163,10 +164,10 @@ def test_what_is_only_imported_cannot_be_measured(tmp_path: Path) -> None:
 
 
 def test_what_is_imported_was_not_simulated(tmp_path: Path) -> None:
-    create_testbed("sim", simulated=True)
+    create_testbed("sim", origin=Origin.SIMULATED)
     with pytest.raises(ImportProblemsError, match="the testbed sim simulates: give another one with --testbed"):
         imported("csv", file(tmp_path, CSV), columns=COLUMNS, test=TEST, testbed="sim")
-    with pytest.raises(ImportProblemsError, match="is a test of the simulated machine: give what was measured another"):
+    with pytest.raises(ImportProblemsError, match="is a name of simulated results: give what was measured another"):
         imported("csv", file(tmp_path, CSV), columns=COLUMNS, test="simulated.tcp.2/host-host/ipv4")
 
 

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from perfweb.lab import services
 from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.lab.models import Host, Testbed
+from perfweb.lab.origins import Origin
 
 GOOD = """\
 all:
@@ -107,8 +108,8 @@ def test_dut_alone_simulates(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_a_testbed_that_simulates_never_measures(tmp_path: Path) -> None:
-    assert services.register("sim", written(tmp_path, SIMULATOR)).simulated
-    assert services.register("sim", written(tmp_path, SIMULATOR)).simulated
+    assert services.register("sim", written(tmp_path, SIMULATOR)).origin == Origin.SIMULATED
+    assert services.register("sim", written(tmp_path, SIMULATOR)).origin == Origin.SIMULATED
     with pytest.raises(InventoryError, match=r"testbed sim simulates, and .* is of one that measures: "):
         services.register("sim", written(tmp_path, GOOD))
     assert Host.objects.count() == 1

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.lab.origins import Origin
 from perfweb.measuring import tools
 from perfweb.measuring.tools import ToolError, simstack
 from perfweb.runs.catalogue import LOADS, MEASURES, SIMULATED_COSTS, Measure
@@ -65,7 +66,7 @@ def recorded(measure: Measure) -> str:
     searches = {"udp.ndr": SEARCH, "udp.loaded": LOADED}
     if measure.name in searches:
         return searches[measure.name]
-    if measure.simulated:
+    if measure.origin == Origin.SIMULATED:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in outputs:
         return outputs[measure.tool]

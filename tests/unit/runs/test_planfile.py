@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.inputlimits import PLAN_CHARACTERS
+from perfweb.lab.origins import Origin
 from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.runs import costs
 from perfweb.runs.catalogue import TESTS
@@ -53,8 +54,8 @@ tests: [simulated.tcp.2/host-host/ipv4]
 
 def test_a_plan_is_simulated_or_measured() -> None:
     plan = read_plan(SIMULATED)
-    assert plan.simulated
-    assert not read_plan(GOOD).simulated
+    assert plan.origin == Origin.SIMULATED
+    assert read_plan(GOOD).origin == Origin.MEASURED
     assert [variant.build_options for variant in plan.variants] == [("-Dsim=true",), ("-Db_lto=true", "-Dsim=true")]
     assert (plan.discard, plan.timeout, plan.gates) == (0, 300, {})
 
@@ -95,7 +96,7 @@ def test_a_plan_is_cut_to_size_and_stays_the_same_plan(path: Path, sizes: dict[s
     text = path.read_text(encoding="utf-8")
     sizes |= {"samples": 50, "timeout": 600}
     plan = read_plan(text)
-    if plan.simulated:
+    if plan.origin == Origin.SIMULATED:
         sizes.pop("sentinel", None)
     expected: dict[str, Any] = dict(sizes)
     if "sentinel" in sizes:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.runs import services, states
 from perfweb.runs.models import Plan, Run, RunState
 from perfweb.runs.planfile import PlanError
@@ -79,7 +80,7 @@ def test_what_is_simulated_and_what_is_measured_have_testbeds_of_their_own() -> 
     create_testbed("bench")
     with pytest.raises(RunError, match=r"testbed bench measures, .* testbeds that simulate: none; use manage.py"):
         services.submit(simulated, "bench")
-    create_testbed("sim", simulated=True)
+    create_testbed("sim", origin=Origin.SIMULATED)
     with pytest.raises(RunError, match=r"testbed sim simulates, .*; testbeds that measure: bench$"):
         services.submit(PLAN, "sim")
     run = services.submit(simulated, "sim")

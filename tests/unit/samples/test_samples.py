@@ -11,6 +11,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -26,6 +27,7 @@ from perfweb.imports.records import ImportProblemsError, Options
 from perfweb.imports.write import read_files
 from perfweb.lab.inventory import InventoryError
 from perfweb.lab.models import Host, Role, Testbed
+from perfweb.lab.origins import Origin
 from perfweb.lab.services import register
 from perfweb.runs import services as runs
 from perfweb.runs.models import Artefact, Boot, HostFacts, Import, Measurement, Run, RunState, Sample, Summary
@@ -268,6 +270,36 @@ def test_a_damaged_bundle_is_refused_with_its_name(run: Run, tmp_path: Path, dam
     assert contents() == before
 
 
+def changed(path: Path, change: Callable[[list[Any]], None]) -> Path:
+    """Change the lines of a bundle."""
+    lines = [json.loads(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
+    change(lines)
+    path.write_bytes(lzma.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+    return path
+
+
+@pytest.mark.parametrize(("simulated", "origin"), [(True, Origin.SIMULATED), (False, Origin.MEASURED)])
+def test_a_bundle_of_an_older_version_keeps_the_origin(run: Run, tmp_path: Path, simulated: bool, origin: str) -> None:
+    def older(lines: list[Any]) -> None:
+        place = lines[1]["fields"].index("origin")
+        lines[1]["fields"][place] = "simulated"
+        lines[2][place] = simulated
+
+    load(changed(bundle(tmp_path), older))
+    assert Testbed.objects.get(name="sample-made").origin == origin
+
+
+def test_a_bundle_with_an_unknown_column_is_refused(run: Run, tmp_path: Path) -> None:
+    def newer(lines: list[Any]) -> None:
+        lines[1]["fields"].append("colour")
+        lines[2].append("red")
+
+    with pytest.raises(
+        SampleError, match=r"made\.jsonl\.xz is of another version: it has a column 'colour' of lab\.test"
+    ):
+        load(changed(bundle(tmp_path), newer))
+
+
 def test_a_bundle_has_a_limit(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bundle(tmp_path)
     monkeypatch.setattr("perfweb.samples.bundles.LARGEST", 1000)
@@ -386,6 +418,8 @@ def test_the_shipped_samples_have_one_of_everything(client: Client) -> None:
     confirmed = branch.alerts.filter(state=AlertState.CONFIRMED).exclude(culprit=None)
     assert {alert.movements.first().better for alert in confirmed} == {False, True}  # type: ignore[union-attr]
     assert Testbed.objects.filter(sample="").count() == 0
+    for name, origin in Testbed.objects.values_list("name", "origin"):
+        assert (origin == Origin.SIMULATED) == (name == "sample-sim")
     for run in Run.objects.all()[:60]:
         assert client.get(f"/runs/{run.pk}/").status_code == 200
     for address in ("/", "/tests/", "/tracking/", f"/tracking/{branch.name}/", "/submissions/", "/runs/", "/testbeds/"):

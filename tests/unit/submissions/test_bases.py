@@ -11,6 +11,7 @@ from django.core import mail as sent
 
 from perfweb.accounts.actors import Actor
 from perfweb.builds.repositories import MissingCommitError
+from perfweb.lab.origins import Origin
 from perfweb.mail.intake import receive
 from perfweb.submissions import services
 from perfweb.submissions.models import SubmissionState
@@ -159,7 +160,7 @@ def test_a_series_with_more_patches_than_a_plan_has_variants(author: Actor, repo
 def test_errors_are_about_the_request_and_not_its_plan(
     author: Actor, diff: bytes, change: dict[str, Any], sentence: str
 ) -> None:
-    create_testbed("sim", simulated=True)
+    create_testbed("sim", origin=Origin.SIMULATED)
     with pytest.raises(services.PROBLEMS, match=sentence) as caught:
         services.submit(author, diff, replace(WANTED, **change))
     assert not any(word in str(caught.value) for word in ("column", "variants[", "plan"))

@@ -46,6 +46,6 @@ class Command(BaseCommand):
         except InventoryError as error:
             raise CommandError(str(error)) from None
         hosts = ", ".join(str(host) for host in testbed.hosts.all())
-        self.stdout.write(f"testbed {testbed}{' (simulated)' if testbed.simulated else ''}: {hosts}")
+        self.stdout.write(f"testbed {testbed.label}: {hosts}")
         if testbed.lab:
             self.stdout.write(f"driven by workers with --queues {testbed.queue} --hostname {testbed.queue}@%h")

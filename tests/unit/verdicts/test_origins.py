@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Results of the simulated machine are marked everywhere, and are never combined with measured ones."""
+"""Results that were not measured are marked everywhere, and are never combined with those of another origin."""
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.models import F
 from django.test import Client
 
+from perfweb.lab.models import Testbed
+from perfweb.lab.origins import Origin
 from perfweb.mail import answers
-from perfweb.runs.models import Boot, Run, Sample
+from perfweb.runs.models import Boot, Measurement, Run, Sample
 from perfweb.runs.summaries import summarise
 from perfweb.stats.__main__ import main as recompute
 from perfweb.stats.comparison import Verdict
@@ -23,12 +27,13 @@ from tests.factories import create_run, create_submission, create_testbed
 
 pytestmark = pytest.mark.django_db
 TEST = "simulated.tcp.2/host-host/ipv4"
+COUNTED = "counted.tcp.rr/local/ipv4"
 
 
 def simulated_run(gain: float = 1.08, noise: float = 0) -> Run:
     """A run of four seeds; with `noise` its seeds differ, and both variants are the same if `gain` is 1."""
     run = create_run(tests=[TEST], boots=4, noise=0, gain=gain)
-    run.testbed = create_testbed("sim", simulated=True)
+    run.testbed = create_testbed("sim", origin=Origin.SIMULATED)
     run.save()
     for variant in run.variants.all():
         for seed, boot in enumerate(variant.boots.order_by("position"), start=1):
@@ -38,9 +43,25 @@ def simulated_run(gain: float = 1.08, noise: float = 0) -> Run:
     return run
 
 
+def counted_run() -> Run:
+    """A run whose results are numbers of instructions."""
+    run = create_run(tests=["tcp.rr/host-host/ipv4"], boots=3, noise=0)
+    Measurement.objects.filter(boot__run=run).update(test=COUNTED)
+    run.testbed = create_testbed("emulated", origin=Origin.COUNTED)
+    run.save()
+    summarise([run.pk])
+    return run
+
+
 @pytest.fixture
 def run() -> Run:
     return simulated_run()
+
+
+@pytest.fixture(params=[Origin.SIMULATED, Origin.COUNTED])
+def marked(request: pytest.FixtureRequest) -> Run:
+    """A run that was not measured."""
+    return simulated_run() if request.param == Origin.SIMULATED else counted_run()
 
 
 @pytest.mark.parametrize(
@@ -57,17 +78,26 @@ def run() -> Run:
         "/runs/{run}/samples.json",
         "/runs/{run}/verdicts.csv",
         "/compare/?base={run}/deferred&with={run}/direct",
-        "/tests/",
-        "/tests/" + TEST + "/",
+        "/tests/{test}/",
         "/testbeds/",
-        "/testbeds/sim/",
+        "/testbeds/{testbed}/",
         "/api/v1/runs/{run}/comparisons",
     ],
 )
-def test_simulation_is_reported(client: Client, run: Run, address: str) -> None:
-    answer = client.get(address.format(run=run.pk))
+def test_the_origin_is_reported(client: Client, marked: Run, address: str) -> None:
+    test = TEST if marked.testbed.origin == Origin.SIMULATED else COUNTED
+    answer = client.get(address.format(run=marked.pk, test=test, testbed=marked.testbed))
     assert answer.status_code == 200
-    assert b"simulated" in b"".join(answer)
+    assert marked.testbed.origin.encode() in b"".join(answer)
+
+
+def test_the_list_of_tests_reports_the_origin(client: Client, run: Run) -> None:
+    assert b"simulated" in client.get("/tests/").content
+
+
+def test_a_comparison_explains_its_origin(client: Client, marked: Run) -> None:
+    page = client.get(f"/runs/{marked.pk}/compare/deferred..direct/").content.decode()
+    assert Origin(marked.testbed.origin).sentence in page
 
 
 def test_a_run_on_many_cpus_shows_how_variants_scale(client: Client, run: Run) -> None:
@@ -92,6 +122,57 @@ def test_programs_are_reported(client: Client, run: Run) -> None:
     tests = {item["name"]: item["simulated"] for item in client.get("/api/v1/tests").json()["items"]}
     assert tests[TEST]
     assert not tests["mem.tcp.1/host-host/ipv4"]
+
+
+def test_programs_read_the_origin(client: Client, run: Run) -> None:
+    counted, measured = counted_run(), create_run(tests=["tcp.rr/host-host/ipv4"])
+    found = {item["number"]: item["origin"] for item in client.get("/api/v1/runs").json()["items"]}
+    assert found == {run.pk: "simulated", counted.pk: "counted", measured.pk: "measured"}
+    testbeds = {item["name"]: item["origin"] for item in client.get("/api/v1/testbeds").json()["items"]}
+    assert testbeds == {"demo": "measured", "sim": "simulated", "emulated": "counted"}
+    tests = {item["name"]: item["origin"] for item in client.get("/api/v1/tests").json()["items"]}
+    assert (tests[TEST], tests["mem.tcp.1/host-host/ipv4"]) == ("simulated", "measured")
+    assert json.loads(b"".join(client.get(f"/runs/{counted.pk}/run.json")))["origin"] == "counted"
+
+
+def test_counts_are_marked_in_texts(client: Client) -> None:
+    run = counted_run()
+    assert run_text(run).startswith(f"Run {run.pk}: Direct against deferred dispatch (done, counted)")
+    base, other = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
+    (compared,) = compare_sides(base, other, 95, 2)
+    assert ", counted: 1 " in in_words([compared])
+    assert run.testbed.label == "emulated (counted)"
+
+
+@pytest.mark.parametrize("first", [Origin.MEASURED, Origin.SIMULATED])
+def test_counts_are_compared_with_counts_only(first: Origin) -> None:
+    other = simulated_run() if first == Origin.SIMULATED else create_run(tests=["tcp.rr/host-host/ipv4"])
+    counted = counted_run()
+    with pytest.raises(SideError, match=r"was counted.*compare like with like"):
+        read_sides([f"{other.pk}/direct", f"{counted.pk}/direct"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_older_testbeds_keep_their_origin() -> None:
+    """The migration from a Boolean field, both ways."""
+    executor = MigrationExecutor(connection)
+    latest = executor.loader.graph.leaf_nodes()
+    executor.migrate([("lab", "0009_sample")])
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO lab_testbed (name, inventory, simulated, sample, lab, created, faults)"
+                " VALUES ('bench', '', false, '', '', now(), 0), ('sim', '', true, '', '', now(), 0)"
+            )
+        executor = MigrationExecutor(connection)
+        executor.migrate([("lab", "0010_origin")])
+        assert dict(Testbed.objects.values_list("name", "origin")) == {"bench": "measured", "sim": "simulated"}
+        MigrationExecutor(connection).migrate([("lab", "0009_sample")])
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT name FROM lab_testbed WHERE simulated")
+            assert cursor.fetchall() == [("sim",)]
+    finally:
+        MigrationExecutor(connection).migrate(latest)
 
 
 def test_texts_and_mails_state_it(run: Run) -> None:
