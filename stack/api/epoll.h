@@ -48,8 +48,8 @@ struct epset {
 	unsigned	 es_sleepers GUARDED_BY(es_lock);
 	/* [s] eventfd is readable */
 	bool		 es_signalled GUARDED_BY(es_lock);
-	/* [s] the kernel polls the set */
-	bool		 es_exposed GUARDED_BY(es_lock);
+	atomic_u32	 es_exposed;	/* [a] the kernel polls the set;
+					   written with [s] */
 	/* [e] in the list of exposed sets */
 	LIST_ENTRY(epset) es_link GUARDED_BY(epoll_filelock);
 	atomic_u32	 es_nests;	/* [a] another set is in this one */
@@ -69,6 +69,13 @@ static inline bool
 epset_may_be_ready(struct epset *es)
 {
 	return (atomic_load_u32(&es->es_nready) != 0);
+}
+
+/* Whether epoll_expose() has been called; takes no lock. */
+static inline bool
+epset_exposed(struct epset *es)
+{
+	return (atomic_load_u32(&es->es_exposed) != 0);
 }
 
 /* Collects up to max events of the stack's sockets; returns how many. */

@@ -68,7 +68,7 @@ epset_kick(struct epset *es) REQUIRES(es->es_lock)
 	const uint64_t one = 1;
 
 	if (es->es_signalled || !epset_may_be_ready(es) ||
-	    (es->es_sleepers == 0 && !es->es_exposed))
+	    (es->es_sleepers == 0 && !epset_exposed(es)))
 		return;
 	es->es_signalled = true;
 	(void)!real.write(es->es_eventfd, &one, sizeof(one));
@@ -306,8 +306,7 @@ epset_free(struct epset *es)
 	filelock_enter();
 	while ((ei = LIST_FIRST(&es->es_items)) != NULL)
 		epitem_remove(ei);
-	mtx_private(&es->es_lock);	/* the set has no descriptor left */
-	if (es->es_exposed)
+	if (epset_exposed(es))
 		LIST_REMOVE(es, es_link);
 	filelock_leave();
 	fd_hidden_close(es->es_eventfd);
@@ -373,9 +372,9 @@ epoll_expose(struct epset *es)
 {
 	filelock_enter();
 	mtx_lock_as(&es->es_lock, &epset_role);
-	if (!es->es_exposed)
+	if (!epset_exposed(es))
 		LIST_INSERT_HEAD(&exposed, es, es_link);
-	es->es_exposed = true;
+	atomic_store_u32(&es->es_exposed, 1);
 	mtx_unlock_as(&es->es_lock, &epset_role);
 	epset_refresh(es);
 	filelock_leave();

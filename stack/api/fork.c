@@ -10,12 +10,15 @@
  */
 #include <unistd.h>
 
+#include "api/epoll.h"
 #include "api/server.h"
+#include "kern/planted.h"
 #include "kern/thread.h"
 
 /* Between prepare and parent or child; guarded by the table's lock. */
 static struct {
 	bool		 active;
+	bool		 unexposed;	/* a set that the kernel does not poll */
 	int		 root;		/* of the new client; -1: none */
 } forking;
 
@@ -37,17 +40,40 @@ expose_set(int fd, struct file *f)
 		frele(f);
 }
 
+static void
+note_unexposed(int fd, struct file *f)
+{
+	(void)fd;
+	if (f->f_ep != NULL && !epset_exposed(f->f_ep))
+		forking.unexposed = true;
+}
+
+/* Locks the table.  Until then another thread may make a set. */
+static void
+lock_table(void)
+{
+	for (;;) {
+		fd_foreach(expose_set);
+		if (PLANTED(FD_FORK))
+			return;
+		fd_lockops->change();
+		forking.unexposed = false;
+		fd_foreach(note_unexposed);
+		if (!forking.unexposed)
+			return;
+		fd_lockops->changed();
+	}
+}
+
 void
 fork_prepare(void)
 {
 	if (!api_own_process())
 		return;
 	api_enter();
-	if (api_state() == API_UP) {
+	if (api_state() == API_UP)
 		server_start();
-		fd_foreach(expose_set);
-	}
-	fd_lockops->change();
+	lock_table();
 	forking.active = true;
 	forking.root = newclient_root(is_file);
 	mach_alloc_fork();
@@ -61,7 +87,8 @@ fork_parent(void)
 	mach_alloc_fork_parent();
 	forking.active = false;
 	fd_hidden_close(forking.root);
-	fd_lockops->changed();
+	if (!PLANTED(FD_FORK))
+		fd_lockops->changed();
 	api_leave(0);
 }
 

@@ -60,6 +60,8 @@
 	X(FD_REPLACE, "fd_replace")					\
 	/* numbers change while a program is executed with them */	\
 	X(FD_EXEC, "fd_exec")						\
+	/* ... or while a process forks */				\
+	X(FD_FORK, "fd_fork")						\
 	/* a reader of the net lock tests for a writer, then marks */	\
 	X(NETMARK_LATE, "netmark_late")					\
 	/* a socket is locked behind one that comes after it */		\

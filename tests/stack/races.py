@@ -59,6 +59,7 @@ RACES = (
     Race("fd_reserved", "close() takes a number that accept() has reserved", "fd-reserve", "random", 1, 1000),
     Race("fd_replace", "dup2() replaces a descriptor while another one does", "fd-replace", "random", 2, 249),
     Race("fd_exec", "numbers change while a program is executed with them", "fd-exec", "pct", 109, 486),
+    Race("fd_fork", "numbers change while a process forks", "fd-fork", "pct", 45, 579),
     Race("connect_closed", "connect() uses a socket that was closed meanwhile", "fd-use", "pct", 310, 206),
     Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "random", 715, 3815),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),

@@ -57,6 +57,12 @@ kernel_file(int fd)
 	return (what > PLACEHOLDER ? what - 1 : 0);
 }
 
+bool
+kernel_placed(int fd)
+{
+	return (atomic_load_acq_u32(&numbers[fd]) == PLACEHOLDER);
+}
+
 unsigned
 kernel_used(void)
 {
@@ -275,10 +281,53 @@ kernel_program_ends(void)
 	program.n = 0;
 }
 
+bool
+kernel_program_has(uint32_t handle, const struct file *f)
+{
+	return (handle - 1 < program.n && program.files[handle - 1] == f);
+}
+
 void
 remote_root_pair(int *ours, int *theirs)
 {
 	*ours = *theirs = HIDDEN_FD;
+}
+
+/* The memory of the simulator is never forked. */
+void
+mach_alloc_fork(void)
+{
+}
+
+void
+mach_alloc_fork_parent(void)
+{
+}
+
+void
+mach_alloc_forked(void)
+{
+}
+
+void
+signals_forked(void)
+{
+}
+
+void
+wait_forked(void)
+{
+}
+
+void
+api_become_client(void)
+{
+}
+
+pid_t
+fork(void)
+{
+	return (-1);
 }
 
 /* A process of the simulator has the stack: it is never a client. */

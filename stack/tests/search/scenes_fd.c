@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Scenes of descriptors: api/ on a model of the kernel's table.  In each, one
- * thread closes a descriptor while others use its number.  In the end all
- * sockets and numbers are free.
+ * thread closes a descriptor, or forks, while others use its number.  In the end
+ * all sockets and numbers are free.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,19 +116,25 @@ poll_it(void *fd)
 	frele(f);
 }
 
+/* In a set that has a descriptor, too. */
 static void
 watch_it(void *fd)
 {
-	struct epset *es = epset_new(0);
+	struct file *set = file_new(FT_EPOLL), *f;
 	struct epoll_event ev = { .events = EPOLLIN };
-	struct file *f = fget_type((int)(intptr_t)fd, FT_SOCKET);
+	const int epfd = fd_reserve();
 
+	CHECK(epfd != -1);
+	set->f_ep = epset_new(epfd);
+	fd_install(epfd, set, true);
+	f = fget_type((int)(intptr_t)fd, FT_SOCKET);
 	if (f != NULL) {
-		(void)epset_ctl(es, EPOLL_CTL_ADD, f, (int)(intptr_t)fd, &ev);
-		(void)epset_collect(es, &ev, 1);
+		(void)epset_ctl(set->f_ep, EPOLL_CTL_ADD, f, (int)(intptr_t)fd,
+		    &ev);
+		(void)epset_collect(set->f_ep, &ev, 1);
 		frele(f);
 	}
-	epset_free(es);
+	CHECK_EQ(close(epfd), 0);
 }
 
 /* All at the same time, on one descriptor. */
@@ -143,6 +149,7 @@ meet(void (*const what[THREADS])(void *))
 		td[i] = t_thread(what[i], (void *)(intptr_t)fd);
 	for (unsigned i = 0; i < THREADS; i++)
 		t_join(td[i]);
+	(void)close(fd);	/* unless one of them did */
 	(void)close(HIGH);
 	CHECK(t_until(scene_none_left, &start));
 	CHECK_EQ(kernel_used(), 0);
@@ -193,6 +200,60 @@ execute_scene(void)
 {
 	meet((void (*const [])(void *)){ close_it, execute, duplicate_it,
 	    replace_high });
+}
+
+/* As accept() does, and close() of the new socket. */
+static void
+accept_one(void *unused)
+{
+	(void)unused;
+	CHECK_EQ(close(make_socket()), 0);
+}
+
+/*
+ * The child has what the table has at that moment: a number and a file for each
+ * descriptor, and sets that the kernel polls for it.
+ */
+static void
+inherited(int fd, struct file *f)
+{
+	if (f->f_type == FT_RESERVED)
+		return;
+	CHECK(kernel_placed(fd));
+	CHECK(kernel_program_has(f->f_handle, f));
+	CHECK(f->f_ep == NULL || epset_exposed(f->f_ep));
+}
+
+/* fork() of a child that ends at once. */
+static void
+fork_it(void *unused)
+{
+	(void)unused;
+	fork_prepare();
+	fd_foreach(inherited);
+	fork_parent();
+	kernel_program_ends();
+}
+
+static void
+fork_copy_scene(void)
+{
+	meet((void (*const [])(void *)){ fork_it, close_it, duplicate_high,
+	    replace_high });
+}
+
+static void
+fork_pass_scene(void)
+{
+	meet((void (*const [])(void *)){ fork_it, close_it, pass_it,
+	    accept_one });
+}
+
+static void
+fork_use_scene(void)
+{
+	meet((void (*const [])(void *)){ fork_it, connect_it, poll_it,
+	    watch_it });
 }
 
 /* Another thread's accept() has reserved a number. */
@@ -249,6 +310,12 @@ const struct scene fd_scenes[] = {
 	    "", prepare, use_scene },
 	{ "fd-exec", "a program is executed with a descriptor that others close",
 	    "", prepare, execute_scene },
+	{ "fd-fork", "fork() with dup2(), fcntl() and close()", "", prepare,
+	    fork_copy_scene },
+	{ "fd-fork-pass", "fork() with accept(), sendmsg() and close()", "",
+	    prepare, fork_pass_scene },
+	{ "fd-fork-use", "fork() with connect(), poll() and epoll_ctl()", "",
+	    prepare, fork_use_scene },
 	{ "fd-reserve", "a number that accept() has reserved", "", prepare,
 	    reserve_scene },
 	{ 0 }
