@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -141,7 +142,13 @@ struct termios;
 	X(char *, if_indextoname, (unsigned, char [16]))			\
 	X(int, sigaction, (int, const struct sigaction *,		\
 	    struct sigaction *))					\
+	X(pid_t, fork, (void))						\
 	X(pid_t, _Fork, (void))						\
+	X(int, __register_atfork, (void (*)(void), void (*)(void),	\
+	    void (*)(void), void *))					\
+	X(int, pthread_create, (pthread_t *, const pthread_attr_t *,	\
+	    void *(*)(void *), void *))					\
+	X(int, thrd_create, (pthread_t *, int (*)(void *), void *))		\
 	X(int, execve, (const char *, char *const [], char *const []))	\
 	X(int, execvpe, (const char *, char *const [], char *const []))	\
 	X(int, fexecve, (int, char *const [], char *const []))		\
@@ -392,6 +399,12 @@ void	 api_become_client(void);	/* in a child with its own memory */
 void	 fork_prepare(void);
 void	 fork_parent(void);
 void	 fork_child(void);
+/*
+ * Between threads_boot(true) and (false) the library makes threads of the
+ * stack; after threads_alone() the process has one thread (atfork.c).
+ */
+void	 threads_boot(bool begins);
+void	 threads_alone(void);
 void	 file_forked(void);		/* in the child: no lock is held */
 void	 signals_forked(void);		/* in the child: none is pending */
 void	 signals_default(void);		/* no handler runs any more */
@@ -410,6 +423,8 @@ extern const struct fileops api_fileops;
 void	 api_enter(void);
 bool	 api_leave(int error);
 bool	 api_signalled(void); /* a signal is pending; between the two */
+bool	 api_inside(void);	/* the thread is between the two */
+bool	 signals_handling(void); /* the caller is a handler of the program */
 
 /*
  * A thread that waits for sockets, and optionally kernel descriptors.

@@ -170,6 +170,16 @@ boot_client(const char *value)
 		stdio_follow(fd);
 }
 
+static void
+boot_stack(const char *path)
+{
+	threads_boot(true);
+	if (api_boot(loader_read, path) != 0)
+		_exit(EX_CONFIG);
+	server_start();
+	threads_boot(false);
+}
+
 __attribute__((constructor)) static void
 boot(void)
 {
@@ -184,8 +194,8 @@ boot(void)
 	environ_clear();
 	if (client != NULL)
 		boot_client(client);
-	else if (api_boot(loader_read, path) != 0)
-		_exit(EX_CONFIG);
+	else
+		boot_stack(path);
 }
 
 static void

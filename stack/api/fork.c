@@ -8,8 +8,6 @@
  * file in the table.  In the child, the files of the table are those of the
  * client; what only calls of other threads referred to is gone.
  */
-#include <unistd.h>
-
 #include "api/epoll.h"
 #include "api/server.h"
 #include "kern/planted.h"
@@ -71,8 +69,6 @@ fork_prepare(void)
 	if (!api_own_process())
 		return;
 	api_enter();
-	if (api_state() == API_UP)
-		server_start();
 	lock_table();
 	forking.active = true;
 	forking.root = newclient_root(is_file);
@@ -128,6 +124,7 @@ fork_child(void)
 		return;
 	mach_alloc_forked();
 	threads_forked();
+	threads_alone();
 	file_forked();
 	signals_forked();
 	wait_forked();
@@ -142,29 +139,4 @@ fork_child(void)
 	if (forking.active)
 		api_leave(0);
 	forking.active = false;
-}
-
-/* fork(3) without the handlers of pthread_atfork(3). */
-EXPORT pid_t
-_Fork(void)
-{
-	pid_t pid;
-
-	fork_prepare();
-	pid = real._Fork();
-	if (pid == 0)
-		fork_child();
-	else
-		fork_parent();
-	return (pid);
-}
-
-/*
- * A child with memory of its own: a descriptor table that it shared with the
- * parent could not have the sockets that it moves before exec().
- */
-EXPORT pid_t
-vfork(void)
-{
-	return (fork());
 }

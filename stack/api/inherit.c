@@ -81,8 +81,6 @@ inherit_prepare(bool all, char text[INHERIT_LEN])
 	int error;
 
 	api_enter();	/* a handler must not find the table locked */
-	if (api_state() == API_UP)
-		server_start();
 	if (!PLANTED(FD_EXEC))
 		fd_lockops->change();
 	passing.wanted = all ? any_socket : survives;

@@ -5,8 +5,7 @@
  * child.  The process closes all that it had open, passes on the signals that
  * others send to it, and ends as the program does, after the last client.
  *
- * All is async-signal-safe, as exec() must be, but for the start of the server's
- * thread (server_start()).
+ * All is async-signal-safe, as exec() must be.
  */
 #include <dirent.h>
 #include <fcntl.h>

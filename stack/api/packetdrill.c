@@ -67,6 +67,18 @@ api_leave(int error)
 	return (false);
 }
 
+bool
+api_inside(void)
+{
+	return (false);
+}
+
+bool
+signals_handling(void)
+{
+	return (false);
+}
+
 void
 signals_forked(void)
 {

@@ -161,7 +161,11 @@ void	 remote_keep(const uint32_t *handles, unsigned n);
  * descriptor is left.
  */
 int	 newclient_root(file_test *wanted);
-void	 server_start(void);	/* in the process with the stack, before it */
+/*
+ * At boot of the process with the stack: the first fork() may be in a signal's
+ * handler, where no thread can be made.
+ */
+void	 server_start(void);
 
 /* Like the so*() functions of the same names; in a client. */
 int	 remote_socket(int domain, int type, int protocol, struct file **);

@@ -3,7 +3,6 @@
  * The server's side of remote.h: clients, and the thread that waits for what
  * arrives on their roots.
  */
-#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -201,7 +200,6 @@ server_ticket(int root, struct file *f)
 		fd_hidden_close(root);
 		return (EBADF);
 	}
-	server_start();
 	cl = server_client(root, &f, 1);
 	do
 		number = atomic_fetchadd_u32(&last, 1) + 1;
@@ -441,8 +439,8 @@ server_main(void *arg)
  * Returns when the thread runs: a thread that starts may hold a lock of a
  * sanitizer, which a child would inherit.
  */
-static void
-server_init(void)
+void
+server_start(void)
 {
 	mtx_init(&clients_lock, LC_FD);
 	news = fd_hidden_event();
@@ -454,14 +452,6 @@ server_init(void)
 		(void)msleep(&serves, &clients_lock, 0, "clients",
 		    NSEC_FOREVER);
 	mtx_unlock(&clients_lock);
-}
-
-void
-server_start(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, server_init);
 }
 
 bool

@@ -39,6 +39,7 @@ struct api_thread {
 	volatile unsigned depth;	/* calls entered */
 	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
 	volatile bool	 restart;	/* the handlers that ran permit it */
+	const void	*volatile handler; /* frame below which one runs */
 	siginfo_t	 info[NSIG];	/* of pending signals */
 };
 static _Thread_local struct api_thread self
@@ -80,6 +81,7 @@ sig_lock_leave(const sigset_t *old)
 static bool
 run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
 {
+	const void *const outer = self.handler;
 	struct sigaction sa;
 	sigset_t mask, all;
 
@@ -95,12 +97,14 @@ run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
 	sigorset(&mask, base, &sa.sa_mask);
 	if (!(sa.sa_flags & SA_NODEFER))
 		sigaddset(&mask, sig);
+	self.handler = __builtin_frame_address(0);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	if (sa.sa_flags & SA_SIGINFO)
 		sa.sa_sigaction(sig, info, context);
 	else if (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)
 		sa.sa_handler(sig);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	self.handler = outer;
 	return ((sa.sa_flags & SA_RESTART) != 0);
 }
 
@@ -201,6 +205,20 @@ bool
 api_signalled(void)
 {
 	return (self.pending != 0);
+}
+
+bool
+api_inside(void)
+{
+	return (self.depth > 0);
+}
+
+/* A handler that leaves by longjmp() leaves its frame behind. */
+bool
+signals_handling(void)
+{
+	return ((const char *)__builtin_frame_address(0) <
+	    (const char *)self.handler);
 }
 
 void

@@ -252,11 +252,6 @@ static struct client {
 	unsigned	 n;
 } program;
 
-void
-server_start(void)
-{
-}
-
 struct client *
 server_client(int root, struct file *const *files, unsigned n)
 {
@@ -324,10 +319,9 @@ api_become_client(void)
 {
 }
 
-pid_t
-fork(void)
+void
+threads_alone(void)
 {
-	return (-1);
 }
 
 /* A process of the simulator has the stack: it is never a client. */

@@ -19,8 +19,5 @@
 #define	open		model_open
 #define	eventfd		model_eventfd
 #define	memfd_create	model_memfd_create
-#define	fork		model_fork
-#define	_Fork		model__Fork
-#define	vfork		model_vfork
 
 #endif /* TESTS_SEARCH_NAMES_H */
