@@ -13,7 +13,8 @@ from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
 from perfweb.jsontext import Repeated, check_depth, mark_repeated, refuse_constant
-from perfweb.measuring.tools import ToolError, Value, iperf3, positive
+from perfweb.measuring.tools import ToolError, Value, iperf3
+from perfweb.measuring.tools.base import json_positive
 
 _BLANKS = re.compile(r"\s*")
 
@@ -157,9 +158,9 @@ def _values(report: dict[str, Any]) -> tuple[Value, ...]:
     if "sum_received" in end or report.get("error") or not total:
         return tuple(iperf3.values(report))
     iperf3.check(report)
-    sent = positive(total.get("bits_per_second"), "sum.bits_per_second")
+    sent = json_positive(total.get("bits_per_second"), "sum.bits_per_second")
     share = iperf3.delivered_share(total, "sum")
-    received = positive(sent * share, "what was received")
+    received = json_positive(sent * share, "what was received")
     return Value("throughput", received, "bits/s", "higher"), Value("throughput.sender", sent, "bits/s", "higher")
 
 
@@ -212,7 +213,7 @@ def _direction(report: dict[str, Any]) -> str:
 def _seconds(report: dict[str, Any]) -> float:
     end = iperf3.part(report, "end")
     seconds = (iperf3.part(end, "sum_received") or iperf3.part(end, "sum")).get("seconds")
-    return positive(seconds, "end.seconds") if seconds is not None else 0.0
+    return json_positive(seconds, "end.seconds") if seconds is not None else 0.0
 
 
 def _started(report: dict[str, Any]) -> datetime | None:

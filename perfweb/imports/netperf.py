@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfweb.imports.netperf_tables import CAME, HEADINGS, KIND, LEFT, SENT, Table, by_heading, is_row
+from perfweb.imports.netperf_tables import CAME, HEADINGS, KIND, LEFT, SENT, SIZE, Table, by_heading, is_row
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
-from perfweb.measuring.tools import ToolError, Value, netperf
+from perfweb.measuring.tools import ToolError, Value, netperf, positive
 
 _BANNER = re.compile(r"(?:MIGRATED )?(\S.{0,60}?) TEST (?:from|to) ")
 """Before netperf 2.4 a banner names only the host that the test is to."""
@@ -35,6 +35,8 @@ _KINDS = {**dict.fromkeys(_TRANSACTIONS, "transactions"), "udp.stream": "datagra
 _FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
 _READ = frozenset(HEADINGS.values())
 """Columns that are read; netperf 2.7.0 itself repeats others in `-o all`."""
+_ROUNDING, _LAST_DIGIT = 0.01, 0.01
+"""Max difference of a rate from its datagrams, as a share and in its unit, beyond that of the rounded time."""
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
 _ASIDE = re.compile(
@@ -181,10 +183,7 @@ class _Reader:
         sample, sent, self.sent = self._chosen(cells), self.sent, {}
         if not sent:
             return sample
-        left, came = number(sent[LEFT], "Messages Okay"), number(cells[CAME], "Messages Okay")
-        if came > left:
-            raise ToolError(f"{came:g} datagrams were received, but {left:g} were sent, which cannot be")
-        rate = number(sent[SENT], "Throughput") * netperf.bits(sent["THROUGHPUT_UNITS"])
+        rate = _checked_datagrams(sent, cells)
         return replace(sample, values=(*sample.values, Value("throughput.sender", rate, "bits/s", "higher")))
 
     def _check_kind(self, chosen: Mapping[str, str]) -> None:
@@ -213,6 +212,34 @@ class _Reader:
         if not self.options.test and kind not in _MEASURES:
             raise ToolError("the output does not name the test: set --test, such as tcp.rr/host-host/ipv4")
         return self.options.test_name(_MEASURES.get(kind, ""), self.family)
+
+
+def _checked_datagrams(sent: Mapping[str, str], received: Mapping[str, str]) -> float:
+    """Return the sender's bits/s of a UDP stream, from its two rows.
+
+    Raises ToolError for rates that are not those of their datagrams and time, and if more was received than sent.
+    """
+    left, came = number(sent[LEFT], "Messages Okay"), number(received[CAME], "Messages Okay")
+    if came > left:
+        raise ToolError(f"{came:g} datagrams were received, but {left:g} were sent, which cannot be")
+    unit, size = netperf.bits(sent["THROUGHPUT_UNITS"]), number(sent[SIZE], "Message Size")
+    rows = (
+        (left, number(sent[SENT], "Throughput"), sent),
+        (came, number(received["THROUGHPUT"], "Throughput"), received),
+    )
+    totals = list[float]()
+    for count, rate, cells in rows:
+        seconds = positive(cells["ELAPSED_TIME"], "ELAPSED_TIME")
+        exact, total, allowed = 8 * count * size, rate * unit * seconds, _ROUNDING + netperf.ROUNDED_SECONDS / seconds
+        if abs(total - exact) > allowed * max(total, exact) + _LAST_DIGIT * unit * seconds:
+            raise ToolError(
+                f"Throughput is {rate:g}, but {count:g} datagrams of {size:g} bytes in {seconds:g} s are others, which "
+                "cannot be"
+            )
+        totals.append(total)
+    if totals[1] > totals[0] * (1 + _ROUNDING):
+        raise ToolError("the received Throughput is above the sent one, which cannot be")
+    return rows[0][1] * unit
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:

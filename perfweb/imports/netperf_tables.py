@@ -26,6 +26,9 @@ HEADINGS = {
 SENT = "SENT_THROUGHPUT"
 """The selector of the rate at which a UDP stream was sent; its row precedes that of the receiver."""
 
+SIZE = "MESSAGE_SIZE"
+"""The selector of the bytes of a datagram, in the row of the sender."""
+
 LEFT, CAME = "SENT_MESSAGES", "RECEIVED_MESSAGES"
 """The selectors of the numbers of datagrams in these two rows."""
 
@@ -71,7 +74,7 @@ _CLASSIC = (
     _Classic(
         "datagrams",
         _DATAGRAMS,
-        (("", "", "ELAPSED_TIME", LEFT, "", SENT), ("", "ELAPSED_TIME", CAME, "THROUGHPUT")),
+        (("", SIZE, "ELAPSED_TIME", LEFT, "", SENT), ("", "ELAPSED_TIME", CAME, "THROUGHPUT")),
         (2, 2),
     ),
 )

@@ -106,6 +106,28 @@ def positive(text: object, what: str) -> float:
     return value
 
 
+def json_number(found: object, what: str) -> float:
+    """Return a number of a JSON document. Raises ToolError, also for a text: no tool prints numbers so."""
+    if isinstance(found, str):
+        raise ToolError(f"{what} is not a number, but the text {found[:40]!r}")
+    return number(found, what)
+
+
+def json_positive(found: object, what: str) -> float:
+    """Return a number of a JSON document above zero; raises ToolError that names `what`."""
+    return positive(json_number(found, what), what)
+
+
+def only(pattern: re.Pattern[str], output: str, tool: str, what: str) -> re.Match[str]:
+    """Return the only match of a pattern. Raises ToolError for none, and for several: which one counts is unknown."""
+    found = list(pattern.finditer(output))
+    if not found:
+        raise ToolError(f"{tool} printed no {what}")
+    if len(found) > 1:
+        raise ToolError(f"{tool} printed {what} {len(found)} times: this is the output of several calls")
+    return found[0]
+
+
 def family_option(address: str) -> str:
     """Return the options of netperf and iperf3 for an address."""
     return "-6" if ":" in address else "-4"

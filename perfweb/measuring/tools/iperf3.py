@@ -11,8 +11,8 @@ from perfweb.measuring.tools.base import (
     ToolError,
     Value,
     family_option,
-    number,
-    positive,
+    json_number,
+    json_positive,
     udp_payload,
 )
 from perfweb.runs.catalogue import Measure
@@ -20,6 +20,11 @@ from perfweb.runs.catalogue import Measure
 # The server also refuses before it has noticed that the previous client ended. After that it closes its listening
 # socket and opens a new one.
 BUSY = ("the server is busy running a test", "unable to connect to server: Connection refused")
+
+_ROUNDING = 0.02
+"""Max difference of a rate from its bytes and seconds, as a share; 3.12 prints all digits."""
+_OTHER_END = 0.5
+"""The same where bytes and seconds are those of different ends."""
 
 _WAYS = {"": [], "reverse": ["-R"], "bidirectional": ["--bidir"]}
 
@@ -52,8 +57,8 @@ def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
     ways = [interval[name] for name in ("sum", "sum_bidir_reverse") if name in interval]
     if any("packets" in way and way["sender"] for way in ways):
         return None
-    end = positive(ways[0]["end"], "end of an interval")
-    return round(end, 3), round(sum(number(way["bits_per_second"], "bits_per_second") for way in ways))
+    end = json_positive(ways[0]["end"], "end of an interval")
+    return round(end, 3), round(sum(json_number(way["bits_per_second"], "bits_per_second") for way in ways))
 
 
 def parse(output: str) -> list[Value]:
@@ -79,11 +84,11 @@ def values(document: Mapping[str, Any]) -> list[Value]:
     received = end.get("sum_received")
     if not isinstance(received, dict):
         raise ToolError("iperf3 printed no sum_received")
-    rate = positive(received.get("bits_per_second"), "sum_received.bits_per_second")
+    rate = json_positive(received.get("bits_per_second"), "sum_received.bits_per_second")
     back = end.get("sum_received_bidir_reverse")
     if isinstance(back, dict):
-        reverse = positive(back.get("bits_per_second"), "sum_received_bidir_reverse.bits_per_second")
-        both = positive(rate + reverse, "sum of both ways")
+        reverse = json_positive(back.get("bits_per_second"), "sum_received_bidir_reverse.bits_per_second")
+        both = json_positive(rate + reverse, "sum of both ways")
         return [_throughput(both), _throughput(rate, ".forward"), _throughput(reverse, ".reverse")]
     return [_throughput(rate), *(_datagrams(received) if "lost_packets" in received else [])]
 
@@ -95,8 +100,8 @@ def part(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def check(document: Mapping[str, Any]) -> None:
-    """Raise ToolError for a report in which a name of what is read has several values, or with impossible numbers of
-    datagrams in any sum or stream, whatever its version.
+    """Raise ToolError for a report in which a name of what is read has several values, or with impossible numbers in
+    any sum or stream, whatever its version.
     """
     start, end = part(document, "start"), part(document, "end")
     sums = {name: total for name, total in end.items() if name.startswith("sum")}
@@ -111,6 +116,10 @@ def check(document: Mapping[str, Any]) -> None:
     for name, total in {**sums, **_udp_of(streams if isinstance(streams, list) else [])}.items():
         if isinstance(total, dict):
             _check_datagrams(total, name)
+            _check_rate(total, name)
+    if not part(start, "test_start").get("omit"):  # what is sent before a receiver counts may arrive when it counts
+        for way in ("", "_bidir_reverse"):
+            _check_received(part(end, f"sum_sent{way}"), part(end, f"sum_received{way}"), f"sum_received{way}")
 
 
 def _refuse_repeated(found: object, name: str) -> None:
@@ -141,15 +150,15 @@ def _datagrams(received: Mapping[str, Any]) -> list[Value]:
 
     The delivered share instead of the lost one, because the latter can be zero, which cannot be compared.
     """
-    sent = positive(received.get("packets"), "sum_received.packets")
-    seconds = positive(received.get("seconds"), "sum_received.seconds")
+    sent = json_positive(received.get("packets"), "sum_received.packets")
+    seconds = json_positive(received.get("seconds"), "sum_received.seconds")
     share = delivered_share(received, "sum_received")
     found = [
-        Value("packets", positive(share * sent / seconds, "packets/s"), "packets/s", "higher"),
-        Value("delivered", positive(100 * share, "share that came"), "%", "higher"),
+        Value("packets", json_positive(share * sent / seconds, "packets/s"), "packets/s", "higher"),
+        Value("delivered", json_positive(100 * share, "share that came"), "%", "higher"),
     ]
-    if jitter := number(received.get("jitter_ms", 0), "sum_received.jitter_ms"):
-        found.append(Value("jitter", positive(1000 * jitter, "jitter"), "us", "lower"))
+    if jitter := json_number(received.get("jitter_ms", 0), "sum_received.jitter_ms"):
+        found.append(Value("jitter", json_positive(1000 * jitter, "jitter"), "us", "lower"))
     return found
 
 
@@ -158,8 +167,45 @@ def delivered_share(total: Mapping[str, Any], where: str) -> float:
 
     It is not derived from `lost_percent`, which counts other packets than `packets`. Raises ToolError if none was sent.
     """
-    sent = positive(total.get("packets"), f"{where}.packets")
-    return 1 - number(total.get("lost_packets"), f"{where}.lost_packets") / sent
+    sent = json_positive(total.get("packets"), f"{where}.packets")
+    return 1 - json_number(total.get("lost_packets"), f"{where}.lost_packets") / sent
+
+
+def _check_rate(total: Mapping[str, Any], where: str) -> None:
+    """Raise ToolError if a rate is not that of the bytes and seconds beside it.
+
+    In `sum` and in streams of datagrams iperf3 prints the sender's bytes with the receiver's seconds, which can differ
+    more in short tests.
+    """
+    if not {"bytes", "seconds", "bits_per_second"} <= total.keys():
+        return
+    count, seconds, rate = (
+        json_number(total[name], f"{where}.{name}") for name in ("bytes", "seconds", "bits_per_second")
+    )
+    reported, allowed = rate * seconds / 8, _ROUNDING if where.startswith("sum_") else _OTHER_END
+    if abs(reported - count) > allowed * max(reported, count):
+        raise ToolError(
+            f"{where}.bits_per_second is {rate:g}, but {count:g} bytes in {seconds:g} s are others, which cannot be"
+        )
+
+
+def _check_received(sent: Mapping[str, Any], received: Mapping[str, Any], where: str) -> None:
+    """Raise ToolError if more bytes were received than sent. Not of datagrams, which a network may duplicate."""
+    left, came = _bytes(sent), _bytes(received)
+    if left is None or came is None or "packets" in received:
+        return
+    exact = "bytes" in sent and "bytes" in received
+    if came > left * (1 if exact else 1 + _ROUNDING):
+        raise ToolError(f"{where} has {came:g} bytes, but {left:g} were sent, which cannot be")
+
+
+def _bytes(total: Mapping[str, Any]) -> float | None:
+    """Return the bytes of a sum, from its rate and time if they are missing; None without these."""
+    if "bytes" in total:
+        return json_number(total["bytes"], "bytes")
+    if "seconds" in total and "bits_per_second" in total:
+        return json_number(total["bits_per_second"], "bits_per_second") * json_number(total["seconds"], "seconds") / 8
+    return None
 
 
 def _check_datagrams(total: Mapping[str, Any], where: str) -> None:
@@ -167,15 +213,15 @@ def _check_datagrams(total: Mapping[str, Any], where: str) -> None:
     (RFC 1889, section 6.3.1) longer than the test. Each is checked where it is reported, which depends on the version.
     """
     if "lost_packets" in total:
-        sent = number(total.get("packets"), f"{where}.packets")
-        lost = number(total["lost_packets"], f"{where}.lost_packets")
+        sent = json_number(total.get("packets"), f"{where}.packets")
+        lost = json_number(total["lost_packets"], f"{where}.lost_packets")
         if not 0 <= lost <= sent:
             raise ToolError(f"{where}.lost_packets is {lost:g} of {sent:g} packets, which cannot be")
-    percent = number(total.get("lost_percent", 0), f"{where}.lost_percent")
+    percent = json_number(total.get("lost_percent", 0), f"{where}.lost_percent")
     if not 0 <= percent <= 100:
         raise ToolError(f"{where}.lost_percent is {percent:g}, which cannot be")
     if "jitter_ms" in total:
-        seconds = number(total.get("seconds", 0), f"{where}.seconds")
-        jitter = number(total["jitter_ms"], f"{where}.jitter_ms")
+        seconds = json_number(total.get("seconds", 0), f"{where}.seconds")
+        jitter = json_number(total["jitter_ms"], f"{where}.jitter_ms")
         if jitter < 0 or (seconds and jitter > 1000 * seconds):
             raise ToolError(f"{where}.jitter_ms is {jitter:g} in a test of {seconds:g} s, which cannot be")

@@ -5,7 +5,7 @@ the highest rates at which hardly any are lost; or round-trip times at shares of
 
 import re
 
-from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, only, positive
 from perfweb.runs.catalogue import LOADS, Measure
 
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
@@ -24,12 +24,14 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """Datagrams per second, received and sent; or the result of a search, and the latencies below it."""
-    if found := {line["name"]: line["rate"] for line in _FOUND.finditer(output)}:
+    lines = list(_FOUND.finditer(output))
+    if found := {line["name"]: line["rate"] for line in lines}:
+        if len(found) < len(lines):
+            raise ToolError("netblast printed a rate twice: this is the output of several calls")
         rates = [Value(name, positive(rate, name), "packets/s", "higher") for name, rate in found.items()]
         return [*rates, *_latencies(output)]
-    sent, received = (pattern.search(output) for pattern in (_SENT, _RECEIVED))
-    if sent is None or received is None:
-        raise ToolError("netblast did not print what was sent and what was received")
+    sent = only(_SENT, output, "netblast", "rate of what was sent")
+    received = only(_RECEIVED, output, "netblast", "rate of what was received")
     return [
         Value("packets", positive(received["rate"], "rate of what was received"), "packets/s", "higher"),
         Value("sent", positive(sent["rate"], "rate of what was sent"), "packets/s", "higher"),

@@ -43,6 +43,8 @@ _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
 ROUNDED_SECONDS = 0.01
 """How far a printed time may be from the real one."""
+_ENDS = (("LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"), ("REMOTE_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT"))
+_ROUNDING = 0.01
 _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")
 
 
@@ -90,6 +92,8 @@ def values(fields: Mapping[str, str]) -> list[Value]:
     """Return the result of `parse` from the values of the output selectors."""
     if "THROUGHPUT" not in fields:
         raise ToolError("netperf printed no THROUGHPUT")
+    for ends in _ENDS:
+        _check_ends(fields, *ends)
     throughput = positive(fields["THROUGHPUT"], "THROUGHPUT")
     unit = fields.get("THROUGHPUT_UNITS", "")
     if unit == "Trans/s":
@@ -107,6 +111,15 @@ def bits(unit: str) -> float:
         raise ToolError(f"netperf printed THROUGHPUT in an unknown unit: {unit[:40]!r}")
     power, prefix = found.groups()
     return 10.0 ** int(power) if power else 8.0 * 1024 ** (1 + "KMG".index(prefix))
+
+
+def _check_ends(fields: Mapping[str, str], sender: str, receiver: str) -> None:
+    """Raise ToolError if an end received more than the other end sent in the same time."""
+    if not fields.get(sender) or not fields.get(receiver):
+        return
+    sent, received = number(fields[sender], sender), number(fields[receiver], receiver)
+    if received > sent * (1 + _ROUNDING):
+        raise ToolError(f"{receiver} is {received:g}, but {sender} is {sent:g}, which cannot be")
 
 
 def _latencies(fields: Mapping[str, str]) -> list[Value]:

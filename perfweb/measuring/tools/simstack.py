@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from perfweb.jsontext import JsonError, read_json
-from perfweb.measuring.tools.base import ToolError, Value, positive
+from perfweb.measuring.tools.base import ToolError, Value, json_positive
 from perfweb.runs.catalogue import Measure
 
 VIRTUAL_MS = 10
@@ -45,11 +45,11 @@ def parse(output: str) -> list[Value]:
         report = read_json(output)
         (run,) = report["runs"]
         metric, unit, factor = _RATES[report["unit"]]
-        values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
+        values = [Value(metric, factor * json_positive(run["rate"], "rate"), unit, "higher")]
         each = report["unit"].removesuffix("s/s")
         # A cost of zero, such as lines on one CPU, is no sample, because nothing can be compared with zero. Nor is a
         # cost that an older simstack does not report.
-        costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
+        costs = {name: json_positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
     except JsonError as error:
         raise ToolError(f"simstack printed no result, but a document that {error}"[:200]) from None
     except LookupError as error:

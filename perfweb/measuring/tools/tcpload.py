@@ -3,7 +3,7 @@
 
 import re
 
-from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, Value, only, positive
 from perfweb.runs.catalogue import Measure
 
 _RATE = re.compile(r"^(?P<rate>\S+) bytes/s$", re.ASCII | re.MULTILINE)
@@ -18,7 +18,5 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """Bits per second of all streams together, from the line `N bytes/s`."""
-    found = _RATE.search(output)
-    if found is None:
-        raise ToolError("tcpload printed no bytes/s")
+    found = only(_RATE, output, "tcpload", "bytes/s")
     return [Value("throughput", 8 * positive(found["rate"], "rate"), "bits/s", "higher")]

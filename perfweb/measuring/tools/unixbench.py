@@ -3,7 +3,7 @@
 
 import re
 
-from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, Value, only, positive
 from perfweb.runs.catalogue import Measure
 
 _RATE = re.compile(r"^(?P<rate>\S+) transactions/s$", re.ASCII | re.MULTILINE)
@@ -18,7 +18,5 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """Transactions per second of all clients together, from the line `N transactions/s`."""
-    found = _RATE.search(output)
-    if found is None:
-        raise ToolError("unixbench printed no transactions")
+    found = only(_RATE, output, "unixbench", "transactions")
     return [Value("transactions", positive(found["rate"], "rate"), "transactions/s", "higher")]

@@ -162,6 +162,67 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, An
     assert reason in problems("iperf3", file(tmp_path, json.dumps(document)))[0]
 
 
+def both_ends(**changes: object) -> str:
+    """A report of TCP with what was sent and received; a name of `changes` is one of both sums with its place."""
+    document = json.loads(report())
+    total = {"bytes": 1.125e9, "seconds": 10.0, "bits_per_second": 9e8}
+    document["end"] = {"sum_sent": dict(total), "sum_received": dict(total)}
+    for name, value in changes.items():
+        end, _, field = name.partition("__")
+        document["end" if end.startswith("sum") else "start"][end][field] = value
+        if value is None:
+            del document["end"][end][field]
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"sum_received__bits_per_second": "9e8"}, "is not a number, but the text '9e8'"),
+        ({"sum_received__bits_per_second": "900000000"}, "is not a number, but the text"),
+        ({"sum_received__seconds": "10"}, "is not a number, but the text"),
+        ({"sum_received__bytes": "1125000000"}, "is not a number, but the text"),
+        ({"sum_received__bits_per_second": 9e5}, "bytes in 10 s are others"),  # kbit/s
+        ({"sum_received__bits_per_second": 1.125e8}, "bytes in 10 s are others"),  # bytes/s
+        ({"sum_received__bits_per_second": 9e8 / 1.024}, "bytes in 10 s are others"),
+        ({"sum_received__seconds": 1.0}, "bytes in 1 s are others"),
+        ({"sum_received__seconds": -10.0}, "bytes in -10 s are others"),
+        ({"sum_received__bytes": 0}, "but 0 bytes in 10 s are others"),
+        ({"sum_received__bytes": 1.125e6}, "bytes in 10 s are others"),
+        ({"sum_sent__bits_per_second": 1e12}, "sum_sent.bits_per_second is 1e+12, but"),
+        ({"sum_received__bytes": 1.125e9 + 1}, "sum_received has 1.125e+09 bytes, but 1.125e+09 were sent"),
+        ({"sum_sent__bytes": 1e9, "sum_sent__bits_per_second": 8e8}, "bytes, but 1e+09 were sent"),
+        ({"sum_sent__bytes": None, "sum_sent__bits_per_second": 8e8}, "bytes, but 1e+09 were sent"),
+        ({"sum_received__bytes": None, "sum_received__bits_per_second": 1e9}, "has 1.25e+09 bytes, but 1.125e+09"),
+    ],
+)
+def test_rates_bytes_and_seconds_that_contradict_each_other_are_refused(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    assert reason in problems("iperf3", file(tmp_path, both_ends(**change)))[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"sum_received__bytes": 1.124e9},  # the rest was under way at the end
+        {"sum_received__bytes": None},
+        {"sum_sent__bytes": 1.12e9, "sum_sent__bits_per_second": 8.96e8, "test_start__omit": 2},
+        {"sum_sent__bytes": 2.25e9, "sum_sent__seconds": 20.0},
+    ],
+)
+def test_rates_that_can_be_are_read(tmp_path: Path, change: dict[str, Any]) -> None:
+    (found,) = read("iperf3", file(tmp_path, both_ends(**change)))
+    assert found.values[0].value == 9e8
+
+
+def test_more_datagrams_may_come_than_were_sent_because_a_network_can_duplicate_them(tmp_path: Path) -> None:
+    document = json.loads(udp(bytes=1.125e9))
+    document["end"]["sum_sent"] = {"bytes": 1.1e9, "seconds": 10.0, "bits_per_second": 8.8e8}
+    assert len(read("iperf3", file(tmp_path, json.dumps(document)))) == 1
+
+
 def ends(name: str) -> str:
     """A report of the client, which has "connecting_to", or of the server, which has "accepted_connection"."""
     document = json.loads(report())

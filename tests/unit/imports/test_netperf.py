@@ -227,6 +227,46 @@ def test_more_datagrams_than_were_sent_are_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["UDP_STREAM", "UDP_STREAM-cpu"])
+@pytest.mark.parametrize(
+    ("row", "column", "factor"),
+    [
+        (0, -1, 10), (0, -1, 0.1), (0, 2, 10), (0, 2, 0.1), (0, 3, 10), (0, 1, 0.5), (0, 1, 2),
+        (1, -1, 10), (1, -1, 0.1), (1, -1, 1.1), (1, 1, 10), (1, 1, 0.5), (1, 2, 0.5),
+    ],
+)  # fmt: skip
+def test_rates_that_are_not_those_of_their_datagrams_are_refused(
+    tmp_path: Path, name: str, row: int, column: int, factor: float
+) -> None:
+    """Each number of the two rows of a UDP stream: message size, time, datagrams and rate."""
+    lines = netperf_output(name).splitlines()
+    cells = lines[5 + row].split()
+    place = column if column >= 0 else len(cells) - (3 if "cpu" in name else 1)
+    cells[place] = f"{float(cells[place]) * factor:g}"
+    lines[5 + row] = "  ".join(cells)
+    assert "which cannot be" in problems("netperf", file(tmp_path, "\n".join([*lines, ""])))[0]
+
+
+def test_a_received_rate_above_the_sent_one_is_refused(tmp_path: Path) -> None:
+    banner, *heading = netperf_output("UDP_STREAM").splitlines()[:4]
+    rows = ["212992 1000 1.00 100000 0 800.00", "212992 1.00 100000 815.00"]
+    assert "above the sent one" in problems("netperf", file(tmp_path, "\n".join([banner, *heading, "", *rows, ""])))[0]
+
+
+@pytest.mark.parametrize(("sender", "receiver"), [("LOCAL", "REMOTE"), ("REMOTE", "LOCAL")])
+@pytest.mark.parametrize(("received", "accepted"), [("900.00", True), ("905.00", True), ("1000.00", False)])
+def test_the_ends_of_chosen_output_agree(
+    tmp_path: Path, sender: str, receiver: str, received: str, accepted: bool
+) -> None:
+    chosen = f"{sender}_SEND_THROUGHPUT=900.00\n{receiver}_RECV_THROUGHPUT={received}\n"
+    path = file(tmp_path, f"THROUGHPUT=900.00\nTHROUGHPUT_UNITS=10^6bits/s\n{chosen}")
+    test = "udp.stream/host-host/ipv4"
+    if accepted:
+        assert len(read("netperf", path, test=test)) == 1
+    else:
+        assert "RECV_THROUGHPUT is 1000, but" in problems("netperf", path, test=test)[0]
+
+
 def test_banners_before_netperf_2_4_name_a_known_test(tmp_path: Path) -> None:
     table = TCP_RR.partition("\n")[2]
     (found,) = read("netperf", file(tmp_path, f"TCP REQUEST/RESPONSE TEST to localhost : histogram\n{table}"))

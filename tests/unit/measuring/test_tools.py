@@ -158,7 +158,7 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("receive", RECEIVED.replace("17.0", "0.0"), "idle time is 0"),
         ("receive", RECEIVED.replace("397.00", "0.00"), "rate is 0"),
         ("receive", RECEIVED.replace("2090.7", "-1"), "CPU time is -1"),
-        ("tcpconnect", "connections: 0 seconds: 1.0 rate: 0.0 connections/s\n", "rate is 0"),
+        ("tcpconnect", "connections: 0 seconds: 1.0 rate: 0.0 connections/s\n", "number of connections is 0"),
         ("tcpconnect", "connect: Connection refused\n", "no rate"),
         ("unix.mysql.8", "0 transactions/s\n0.00 CPU seconds\n", "rate is 0"),
         ("unix.mysql.8", "inf transactions/s\n", "rate is inf"),
@@ -194,14 +194,14 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("cpu.check", "rounds: 5 seconds: never\n", "time of the rounds is not a number"),
         ("udp.ndr", SEARCH.replace("ndr: 12053", "ndr: 0"), "ndr is 0"),
         ("udp.ndr", SEARCH.partition("ndr")[0], "printed no ndr"),
-        ("udp.ndr", SEARCH.partition("pdr")[0], "did not print"),
-        ("udp.loaded", LOADED.partition("ndr")[0], "did not print"),
+        ("udp.ndr", SEARCH.partition("pdr")[0], "printed no rate of what was"),
+        ("udp.loaded", LOADED.partition("ndr")[0], "printed no rate of what was"),
         ("udp.loaded", LOADED.partition("load")[0], "printed no latency.p90.75"),
         ("udp.loaded", LOADED.partition("load: 90")[0], "reported loads of 25, 50, 75 %, not of 25, 50, 75, 90 %"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: inf"), "latency.p90.75 is inf"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: -4"), "latency.p90.75 is -4"),
         ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),
-        ("udp.blast", NETBLAST.partition("received")[0], "did not print"),
+        ("udp.blast", NETBLAST.partition("received")[0], "printed no rate of what was"),
     ],
 )
 def test_what_a_tool_did_not_deliver_is_an_error(name: str, output: str, problem: str) -> None:
@@ -231,6 +231,42 @@ def test_tcpconnect_comes_from_the_build() -> None:
     assert tools.command(BY_NAME["tcpconnect"], "10.0.0.2", 3, "/prefix") == [
         "/prefix/bin/tcpconnect", "-c", "10.0.0.2", "-p", "5301", "-t", "3",
     ]  # fmt: skip
+
+
+CONNECTED = "connections: 3000 seconds: 2.000 rate: 1500.0 connections/s\n"
+
+
+def test_tcpconnect_prints_a_rate() -> None:
+    noise = "tcpconnect: listening on port 5301\ntook 1.000 to 2.000 us: 9\n"
+    (found,) = tools.parse(BY_NAME["tcpconnect"], noise + CONNECTED)
+    assert (found.metric, found.value) == ("connections", 1500.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "reason"),
+    [
+        ("tcpconnect", "", "printed no rate"),
+        ("tcpconnect", CONNECTED.replace("1500.0", "nan"), "rate is nan"),
+        ("tcpconnect", CONNECTED.replace("1500.0", "-1500.0"), "rate is -1500"),
+        ("tcpconnect", CONNECTED.replace("1500.0", "1500,0"), "write a decimal point"),
+        ("tcpconnect", CONNECTED.replace("1500.0", "15000.0"), "are others"),
+        ("tcpconnect", CONNECTED.replace("3000", "0"), "connections is 0"),
+        ("tcpconnect", CONNECTED.replace("3000", "-3"), "printed no rate"),
+        ("tcpconnect", CONNECTED.replace("3000", "30000"), "are others"),
+        ("tcpconnect", CONNECTED.replace("2.000", "0.000"), "seconds is 0"),
+        ("tcpconnect", CONNECTED.replace("2.000", "20.00"), "are others"),
+        ("tcpconnect", CONNECTED.replace("2.000", "."), "seconds is not a number"),
+        ("tcpconnect", CONNECTED * 2, "printed rate 2 times"),
+        ("tcpconnect", CONNECTED + CONNECTED.replace("3000", "3002"), "output of several calls"),
+        ("tcpconnect", CONNECTED.replace("connections/s", "kconnections/s"), "printed no rate"),
+        ("mem.tcp.1", "5 bytes/s\n6 bytes/s\n", "printed bytes/s 2 times"),
+        ("unix.mysql.8", "5 transactions/s\n6 transactions/s\n", "printed transactions 2 times"),
+        ("udp.ndr", "ndr: 5 datagrams/s\nndr: 6 datagrams/s\npdr: 7 datagrams/s\n", "printed a rate twice"),
+    ],
+)
+def test_a_rate_is_printed_once_and_is_that_of_its_count_and_time(name: str, output: str, reason: str) -> None:
+    with pytest.raises(ToolError, match=re.escape(reason)):
+        tools.parse(BY_NAME[name], output)
 
 
 def test_the_options_of_unixbench_match_the_name_of_the_measure() -> None:
