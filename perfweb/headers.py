@@ -5,7 +5,7 @@ not send, and is compressed.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import cast
+from typing import TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
@@ -13,9 +13,15 @@ from django.http import HttpResponse, HttpResponseBase
 from django.http.request import HttpRequest
 from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import condition
+from django.views.decorators.vary import vary_on_headers
 
 from perfweb import logs
 
+_COMPRESSED = ("text/html", "application/json", "image/svg+xml")
+"""Media types that are compressed."""
+
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
 
@@ -69,13 +75,25 @@ class ContentSecurityPolicy(AnswerMiddleware):
         return response
 
 
-def _not_modified(response: HttpResponseBase) -> HttpResponseBase:
-    """Give a 304 the headers of the response that it replaces: its Vary, and no length, because that of the
-    response is unknown here (RFC 9110, sections 8.6 and 15.4.5).
+def revalidated(tag: Callable[..., str | None]) -> Callable[[View], View]:
+    """Return a decorator for the view of a page that Compression compresses: it answers with 304 if `tag`, which gets
+    the view's arguments, returns the entity tag that the client has. Both answers have the same Vary (RFC 9110, section
+    15.4.5).
     """
-    response.headers.pop("Content-Length", None)
-    patch_vary_headers(response, ("Accept-Encoding",))
-    return response
+
+    def decorate(view: View) -> View:
+        return vary_on_headers("Accept-Encoding")(condition(etag_func=tag)(view))
+
+    return decorate
+
+
+def is_compressed(response: HttpResponseBase) -> bool:
+    """Return whether a response is compressed for clients that accept it."""
+    return (
+        isinstance(response, HttpResponse)
+        and response.headers.get("Content-Type", "").split(";")[0] in _COMPRESSED
+        and "no-store" not in response.headers.get("Cache-Control", "")
+    )
 
 
 class Compression(AnswerMiddleware):
@@ -85,19 +103,15 @@ class Compression(AnswerMiddleware):
     Responses that must not be cached are not compressed, because their length could reveal secrets.
     """
 
-    TYPES = ("text/html", "application/json", "image/svg+xml")
-
     def __init__(self, get_response: Callable[[HttpRequest], Answer]) -> None:
         super().__init__(get_response)
         self._gzip = GZipMiddleware(get_response)
 
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        if response.status_code == HTTPStatus.NOT_MODIFIED:
-            return _not_modified(response)
-        if (
-            not isinstance(response, HttpResponse)
-            or response.headers.get("Content-Type", "").split(";")[0] not in self.TYPES
-            or "no-store" in response.headers.get("Cache-Control", "")
-        ):
+        if response.status_code == HTTPStatus.NOT_MODIFIED:  # the length of the response that it replaces is unknown
+            response.headers.pop("Content-Length", None)  # (RFC 9110, section 8.6)
             return response
+        if not isinstance(response, HttpResponse) or not is_compressed(response):
+            return response
+        patch_vary_headers(response, ("Accept-Encoding",))  # of short ones, too, which Django does not compress
         return self._gzip.process_response(request, response)

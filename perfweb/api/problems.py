@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.cache import get_conditional_response, set_response_etag
+from django.utils.cache import get_conditional_response, patch_vary_headers, set_response_etag
 from django.utils.http import parse_http_date_safe
 from pydantic import BaseModel, Field
 
-from perfweb.headers import AnswerMiddleware
+from perfweb.headers import AnswerMiddleware, is_compressed
 
 CONTENT_TYPE = "application/problem+json"
 ENTITY_TAG = "perfweb.entity_tag"
@@ -103,6 +103,8 @@ def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response.headers["ETag"] = tag
     else:
         set_response_etag(response)
+    if response.status_code == HTTPStatus.NOT_MODIFIED or is_compressed(response):
+        patch_vary_headers(response, ("Accept-Encoding",))
     modified = response.headers.get("Last-Modified")
     answer = get_conditional_response(
         request,

@@ -11,12 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
 from perfweb.figures.durations import Durations, durations_figure, read_durations
 from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.latencies import Latencies, latency_figure, read_latencies
 from perfweb.figures.plots import boxes_figure, distributions_figure, intervals_figure
+from perfweb.headers import revalidated
 from perfweb.parameters import choice_in, percent_in, text_in, texts_in
 from perfweb.reports.pages.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
@@ -85,7 +86,7 @@ class TestSection:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_run)
+@revalidated(tag_of_run)
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
     """Compare variant `b` with variant `a` of a run.
 
@@ -97,7 +98,7 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, show a form to choose."""
     base, others = text_in(request, "base"), texts_in(request, "with")

@@ -10,8 +10,9 @@ from django.db.models import Case, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
+from perfweb.headers import revalidated
 from perfweb.reports.contention import Contention, moved
 from perfweb.reports.published import Effect, Experiment, Published, Row, beside, experiments
 from perfweb.reports.recorded import Recorded, recorded
@@ -56,7 +57,7 @@ class Reproduction:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def reproductions(request: HttpRequest) -> HttpResponse:
     """Show each published experiment, the oldest first, beside the newest finished run of its plan."""
     found = experiments()

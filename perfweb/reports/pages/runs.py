@@ -12,13 +12,14 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
 from perfweb.figures.graphs import Graph, respond, selected_graphs
 from perfweb.figures.interim import interim_figure
 from perfweb.figures.plots import samples_figure, topic_figure
 from perfweb.figures.scaling import ladders
 from perfweb.figures.sentinel import sentinel_graphs
+from perfweb.headers import revalidated
 from perfweb.lab.models import Testbed
 from perfweb.parameters import choice_in, number_in, text_in
 from perfweb.reports.calibrations import trust_of
@@ -55,7 +56,7 @@ _TOPIC = "topic-"
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first, of a `testbed`, a `plan` and in a `state` if the address has these; `before` shows
     those with a lower number.
@@ -106,7 +107,7 @@ def _selected(testbed: str, plan: str, state: str) -> QuerySet[Run]:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_page)
+@revalidated(tag_of_page)
 def run_detail(request: HttpRequest, number: int) -> HttpResponse:
     """Show the environment of a run, and every sample; `?topic=` has only the tests of a topic, `?test=` only one.
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
 from perfweb.figures.histories import Line, histories
 from perfweb.figures.lateral import of_each
 from perfweb.figures.timelines import comparable, real_unless_none
+from perfweb.headers import revalidated
 from perfweb.parameters import choice_in, text_in
 from perfweb.reports.topics import IMPORTS
 from perfweb.runs.catalogue import TESTS
@@ -59,7 +60,7 @@ class Row:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def test_list(request: HttpRequest) -> HttpResponse:
     """Show the measured tests of the catalogue and of the newest imports, and fold what was never measured.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
 from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.levels import Shift, draw_levels, shifts
@@ -23,6 +23,7 @@ from perfweb.figures.timelines import (
     short_names,
     timeline_figure,
 )
+from perfweb.headers import revalidated
 from perfweb.lab.models import Testbed
 from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
 from perfweb.runs.catalogue import TESTS
@@ -46,7 +47,7 @@ class SpotRow:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def timeline(request: HttpRequest, test: str) -> HttpResponse:
     """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
     window, found = selected_timeline(request, test)

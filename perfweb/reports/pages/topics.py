@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import condition, require_safe
+from django.views.decorators.http import require_safe
 
 from perfweb.figures.graphs import Graph, respond
+from perfweb.headers import revalidated
 from perfweb.parameters import number_in
 from perfweb.reports.topics import known_topics, read_topic
 from perfweb.verdicts import names
@@ -16,7 +17,7 @@ from perfweb.verdicts.tags import tag_of_database
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_database)
+@revalidated(tag_of_database)
 def topic(request: HttpRequest, name: str) -> HttpResponse:
     """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
     known = known_topics()

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
 from django.core.management import call_command
+from django.http import HttpResponseBase
 from django.test import Client
 
 from perfweb.runs.models import BootState, Run, RunState
@@ -115,14 +116,27 @@ def shape(address: str) -> str:
     return f"{path}?{'&'.join(sorted(key for key, _ in parse_qsl(parts.query, keep_blank_values=True)))}"
 
 
+KEPT = ("Cache-Control", "Content-Location", "ETag", "Expires", "Vary")
+
+
+def unlike(answer: HttpResponseBase, again: HttpResponseBase) -> dict[str, tuple[str | None, str | None]]:
+    """Headers of a response that its 304 has not, or otherwise (RFC 9110, section 15.4.5)."""
+    pairs = {name: (answer.headers.get(name), again.headers.get(name)) for name in KEPT}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def test_no_link_of_a_page_leads_nowhere(client: Client, everything: None) -> None:
     left, known, of_shape = deque(["/"]), {"/": "the beginning"}, Counter[str]()
-    dead = []
+    dead, others = list[str](), list[str]()
     while left:
         address = left.popleft()
         answer = client.get(address)
         if answer.status_code not in {200, 302, 401, 403}:
             dead.append(f"{known[address]} leads to {address}: {answer.status_code}")
+        if "ETag" in answer and of_shape[shape(address)] <= 1:
+            again = client.get(address, headers={"If-None-Match": answer["ETag"]})
+            if again.status_code == 304 and unlike(answer, again):
+                others.append(f"{address}: {unlike(answer, again)}")
         if answer.status_code != 200 or not answer["Content-Type"].startswith("text/html"):
             continue
         for link in sorted(links(address, answer.content.decode())):
@@ -131,6 +145,7 @@ def test_no_link_of_a_page_leads_nowhere(client: Client, everything: None) -> No
                 known[link] = address
                 left.append(link)
     assert dead == []
+    assert others == []
     assert len(known) > 300
 
 
