@@ -11,7 +11,9 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,6 +33,8 @@
 #define	EXPORT	__attribute__((visibility("default")))
 
 struct addrinfo;
+struct statfs;
+struct statvfs;
 struct if_nameindex;
 struct ifaddrs;
 struct termios;
@@ -95,6 +99,24 @@ struct termios;
 	X(int, fsetxattr, (int, const char *, const void *, size_t,	\
 	    int))							\
 	X(int, fremovexattr, (int, const char *))			\
+	X(ssize_t, vmsplice, (int, const struct iovec *, size_t,	\
+	    unsigned))							\
+	X(ssize_t, getdents64, (int, void *, size_t))			\
+	X(int, fchdir, (int))						\
+	X(DIR *, fdopendir, (int))					\
+	X(int, fchmod, (int, mode_t))					\
+	X(int, fchown, (int, uid_t, gid_t))				\
+	X(int, futimens, (int, const struct timespec [2]))		\
+	X(int, futimes, (int, const struct timeval [2]))		\
+	X(ssize_t, flistxattr, (int, char *, size_t))			\
+	X(int, fstatfs, (int, struct statfs *))				\
+	X(int, fstatvfs, (int, struct statvfs *))			\
+	X(int, signalfd, (int, const sigset_t *, int))			\
+	X(int, timerfd_settime, (int, int, const struct itimerspec *,	\
+	    struct itimerspec *))					\
+	X(int, timerfd_gettime, (int, struct itimerspec *))		\
+	X(int, inotify_add_watch, (int, const char *, uint32_t))	\
+	X(int, inotify_rm_watch, (int, int))				\
 	X(int, isatty, (int))						\
 	X(pid_t, tcgetpgrp, (int))					\
 	X(int, tcsetpgrp, (int, pid_t))					\
@@ -314,6 +336,16 @@ void	 fd_hide(int fd);
 void	 fd_unhide(int fd);
 bool	 fd_hidden(int fd);
 bool	 fd_known(int fd);		/* the stack's, hidden or not */
+/*
+ * The number that the kernel gets in a call of the program which is not the
+ * library's: one that no process has (EBADF, POLLNVAL) in place of a hidden one.
+ */
+#define	FD_NONE	INT_MAX
+static inline int
+fd_kernel(int fd)
+{
+	return (__predict_false(fd_hidden(fd)) ? FD_NONE : fd);
+}
 int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
 int	 fd_hidden_event(void);		/* an eventfd; -1 and errno */
 void	 fd_hidden_close(int fd);	/* -1: none */

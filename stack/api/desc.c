@@ -123,7 +123,8 @@ replace(int fd, int newfd, int flags)
 static bool
 replaces_ours(int fd, int newfd)
 {
-	if (fd == newfd || (!fd_known(fd) && !fd_known(newfd)))
+	if ((fd == newfd && !fd_hidden(fd)) ||
+	    (!fd_known(fd) && !fd_known(newfd)))
 		return (false);
 	return (api_own_process());
 }
@@ -434,7 +435,7 @@ ioctl(int fd, unsigned long cmd, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
-		return (real.ioctl(fd, cmd, arg));
+		return (real.ioctl(fd_kernel(fd), cmd, arg));
 	if (!descriptor_ioctl(fd, cmd))
 		error = socket_ioctl(f, cmd, arg);
 	frele(f);

@@ -206,7 +206,8 @@ epoll_pwait(int epfd, struct epoll_event *out, int max, int ms,
 	if (f == NULL && fd_ours(epfd))
 		return ((int)api_return(EINVAL, 0));
 	if (f == NULL)
-		return (real.epoll_pwait(epfd, out, max, ms, mask));
+		return (real.epoll_pwait(fd_kernel(epfd), out, max, ms,
+		    mask));
 	return (epoll_until(epfd, f, out, max, deadline_ms(ms), mask));
 }
 
@@ -226,7 +227,8 @@ epoll_pwait2(int epfd, struct epoll_event *out, int max,
 	if (f == NULL && fd_ours(epfd))
 		return ((int)api_return(EINVAL, 0));
 	if (f == NULL)
-		return (real.epoll_pwait2(epfd, out, max, timeout, mask));
+		return (real.epoll_pwait2(fd_kernel(epfd), out, max, timeout,
+		    mask));
 	if (deadline_ts(timeout, &deadline) != 0) {
 		frele(f);
 		return ((int)api_return(EINVAL, 0));
@@ -289,7 +291,7 @@ kernel_ctl(struct epset *es, int epfd, int op, int fd,
 		    1);
 		frele(nested);
 	}
-	r = real.epoll_ctl(epfd, op, fd, event);
+	r = real.epoll_ctl(epfd, op, fd_kernel(fd), event);
 	if (r == 0 && op == EPOLL_CTL_ADD && es != NULL)
 		atomic_store_u32(&es->es_kernel, 1);
 	return (r);
@@ -314,7 +316,8 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 			frele(set);
 		if (f != NULL)
 			frele(f);
-		return (real.epoll_ctl(epfd, op, fd, event));
+		return (real.epoll_ctl(fd_kernel(epfd), op, fd_kernel(fd),
+		    event));
 	}
 	api_enter();
 	if (f == NULL)

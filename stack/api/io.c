@@ -130,7 +130,7 @@ read(int fd, void *buf, size_t len)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
-		return (real.read(fd, buf, len));
+		return (real.read(fd_kernel(fd), buf, len));
 	if (len == 0) {
 		frele(f);
 		/* read(2) of 0 bytes returns at once; recv() may wait */
@@ -166,7 +166,7 @@ readv(int fd, const struct iovec *iov, int count)
 	};
 
 	if (f == NULL)
-		return (real.readv(fd, iov, count));
+		return (real.readv(fd_kernel(fd), iov, count));
 	error = vector_length(iov, count, &len);
 	if (error != 0 || len == 0) {
 		frele(f);
@@ -185,7 +185,7 @@ recvfrom(int fd, void *restrict buf, size_t len, int flags,
 	ssize_t n;
 
 	if (f == NULL)
-		return (real.recvfrom(fd, buf, len, flags, addr, addrlen));
+		return (real.recvfrom(fd_kernel(fd), buf, len, flags, addr, addrlen));
 	if (addr != NULL && addrlen != NULL) {
 		if (address_bad(addrlen) || *addrlen > INT_MAX) {
 			frele(f);
@@ -214,7 +214,7 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 	ssize_t len;
 
 	if (f == NULL) {
-		len = real.recvmsg(fd, msg, flags);
+		len = real.recvmsg(fd_kernel(fd), msg, flags);
 		if (len >= 0)
 			ticket_received(msg, flags);
 		return (len);
@@ -240,7 +240,7 @@ recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
 	ssize_t len = 0;
 
 	if (!fd_ours(fd)) {
-		const int received = real.recvmmsg(fd, vec, n, flags, timeout);
+		const int received = real.recvmmsg(fd_kernel(fd), vec, n, flags, timeout);
 
 		for (int k = 0; k < received; k++)
 			ticket_received(&vec[k].msg_hdr, flags);
@@ -271,7 +271,7 @@ write(int fd, const void *buf, size_t len)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
-		return (real.write(fd, buf, len));
+		return (real.write(fd_kernel(fd), buf, len));
 	return (transmit(f, &msg, 0));
 }
 
@@ -288,7 +288,7 @@ writev(int fd, const struct iovec *iov, int count)
 	};
 
 	if (f == NULL)
-		return (real.writev(fd, iov, count));
+		return (real.writev(fd_kernel(fd), iov, count));
 	error = vector_length(iov, count, &len);
 	if (error != 0 || len == 0) {
 		frele(f);
@@ -313,7 +313,7 @@ sendto(int fd, const void *buf, size_t len, int flags,
 	};
 
 	if (f == NULL)
-		return (real.sendto(fd, buf, len, flags, addr, addrlen));
+		return (real.sendto(fd_kernel(fd), buf, len, flags, addr, addrlen));
 	return (transmit(f, &msg, flags));
 }
 
@@ -330,7 +330,7 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (f == NULL)
 		return (ticket_needed(msg) ? ticket_sendmsg(fd, msg, flags) :
-		    real.sendmsg(fd, msg, flags));
+		    real.sendmsg(fd_kernel(fd), msg, flags));
 	if (address_bad(msg) || msg->msg_iovlen > IOV_MAX) {
 		frele(f);
 		return (api_return(address_bad(msg) ? EFAULT : EMSGSIZE, 0));
@@ -356,7 +356,7 @@ sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 	if (n > 0 && address_bad(vec))
 		return ((int)api_return(EFAULT, 0));
 	if (!fd_ours(fd) && !any_needs_tickets(vec, n))
-		return (real.sendmmsg(fd, vec, n, flags));
+		return (real.sendmmsg(fd_kernel(fd), vec, n, flags));
 	for (i = 0; i < n; i++) {
 		len = sendmsg(fd, &vec[i].msg_hdr, flags);
 		if (len < 0)

@@ -63,6 +63,7 @@ pollset_gather(struct pollset *ps)
 
 		user->revents = 0;
 		ps->ps_kernel[i] = *user;
+		ps->ps_kernel[i].fd = fd_kernel(user->fd);
 		if (f != NULL && f->f_type == FT_SOCKET) {
 			struct pollent *pe = &ps->ps_ent[ps->ps_nent++];
 
@@ -266,7 +267,7 @@ poll_ours(const struct pollfd *fds, nfds_t n)
 	    n > lim.rlim_cur))
 		return (false);
 	for (nfds_t i = 0; i < n; i++)
-		if (fd_ours(fds[i].fd))
+		if (fd_known(fds[i].fd))
 			return (true);
 	return (false);
 }

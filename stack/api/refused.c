@@ -3,10 +3,20 @@
  * Calls that act on files, terminals or pipes only, with the result that Linux
  * gives for a socket.  The placeholder's EBADF would say that it is closed.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
@@ -52,8 +62,8 @@ no_terminal(int error)
 	return (0);
 }
 
-static char *
-no_name(int error)
+static void *
+no_object(int error)
 {
 	errno = error;
 	return (NULL);
@@ -174,9 +184,96 @@ REFUSED(int, tcflow, (int fd, int action), (fd, action), ENOTTY, BY_ERRNO)
 REFUSED(int, tcflush, (int fd, int queue), (fd, queue), ENOTTY, BY_ERRNO)
 REFUSED(int, tcsendbreak, (int fd, int duration), (fd, duration), ENOTTY,
     BY_ERRNO)
-REFUSED(char *, ttyname, (int fd), (fd), ENOTTY, no_name)
+REFUSED(ssize_t, vmsplice, (int fd, const struct iovec *iov, size_t n,
+    unsigned flags), (fd, iov, n, flags), EBADF, BY_ERRNO)
+REFUSED(ssize_t, getdents64, (int fd, void *buf, size_t len), (fd, buf, len),
+    ENOTDIR, BY_ERRNO)
+REFUSED(int, fchdir, (int fd), (fd), ENOTDIR, BY_ERRNO)
+REFUSED(DIR *, fdopendir, (int fd), (fd), ENOTDIR, no_object)
+REFUSED(int, fchmod, (int fd, mode_t mode), (fd, mode), 0, BY_ERRNO)
+REFUSED(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group), 0,
+    BY_ERRNO)
+REFUSED(int, futimens, (int fd, const struct timespec ts[2]), (fd, ts), 0,
+    BY_ERRNO)
+REFUSED(int, futimes, (int fd, const struct timeval tv[2]), (fd, tv), 0,
+    BY_ERRNO)
+REFUSED(ssize_t, flistxattr, (int fd, char *list, size_t size),
+    (fd, list, size), 0, BY_ERRNO)
+REFUSED(int, signalfd, (int fd, const sigset_t *mask, int flags),
+    (fd, mask, flags), EINVAL, BY_ERRNO)
+REFUSED(int, timerfd_settime, (int fd, int flags,
+    const struct itimerspec *value, struct itimerspec *old),
+    (fd, flags, value, old), EINVAL, BY_ERRNO)
+REFUSED(int, timerfd_gettime, (int fd, struct itimerspec *value), (fd, value),
+    EINVAL, BY_ERRNO)
+REFUSED(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
+    (fd, path, mask), EINVAL, BY_ERRNO)
+REFUSED(int, inotify_rm_watch, (int fd, int watch), (fd, watch), EINVAL,
+    BY_ERRNO)
+REFUSED(char *, ttyname, (int fd), (fd), ENOTTY, no_object)
 REFUSED(int, ttyname_r, (int fd, char *name, size_t size), (fd, name, size),
     ENOTTY, BY_VALUE)
+
+/* The C library's versions would call the kernel. */
+EXPORT int
+eventfd_read(int fd, eventfd_t *value)
+{
+	return (read(fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1);
+}
+
+EXPORT int
+eventfd_write(int fd, eventfd_t value)
+{
+	return (write(fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1);
+}
+
+/* As Linux's sockfs. */
+EXPORT int
+fstatfs(int fd, struct statfs *st)
+{
+	int error = 0;
+
+	if (!is_refused(fd, &error))
+		return (real.fstatfs(fd, st));
+	if (error == 0)
+		*st = (struct statfs){
+			.f_type = SOCKFS_MAGIC, .f_bsize = 4096,
+			.f_frsize = 4096, .f_namelen = NAME_MAX
+		};
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+fstatvfs(int fd, struct statvfs *st)
+{
+	int error = 0;
+
+	if (!is_refused(fd, &error))
+		return (real.fstatvfs(fd, st));
+	if (error == 0)
+		*st = (struct statvfs){
+			.f_bsize = 4096, .f_frsize = 4096,
+			.f_namemax = NAME_MAX
+		};
+	return ((int)api_return(error, 0));
+}
+
+_Static_assert(sizeof(struct statfs) == sizeof(struct statfs64) &&
+    sizeof(struct statvfs) == sizeof(struct statvfs64), "one structure");
+EXPORT int fstatfs64(int, struct statfs64 *);
+EXPORT int fstatvfs64(int, struct statvfs64 *);
+
+EXPORT int
+fstatfs64(int fd, struct statfs64 *st)
+{
+	return (fstatfs(fd, (struct statfs *)(void *)st));
+}
+
+EXPORT int
+fstatvfs64(int fd, struct statvfs64 *st)
+{
+	return (fstatvfs(fd, (struct statvfs *)(void *)st));
+}
 
 /* The 64-bit names are the same functions. */
 EXPORT int ftruncate64(int, off64_t) __attribute__((alias("ftruncate")));

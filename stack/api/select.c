@@ -51,7 +51,7 @@ any_bad(const fd_set *rd, const fd_set *wr, const fd_set *ex)
 	    (wr != NULL && address_bad(wr)) || (ex != NULL && address_bad(ex)));
 }
 
-/* Counts the members; *ours: a socket of the stack is among them. */
+/* Counts the members; *ours: a number of the stack is among them. */
 static int
 count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
     bool *ours)
@@ -62,7 +62,7 @@ count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
 	for (int fd = 0; fd < n && !any_bad(rd, wr, ex); fd++)
 		if (wanted(fd, rd, wr, ex) != 0) {
 			count++;
-			*ours |= fd_ours(fd);
+			*ours |= fd_known(fd);
 		}
 	return (count);
 }

@@ -188,7 +188,7 @@ bind(int fd, const struct sockaddr *addr, socklen_t len)
 	int error;
 
 	if (f == NULL)
-		return (real.bind(fd, addr, len));
+		return (real.bind(fd_kernel(fd), addr, len));
 	if (len > 0 && len <= sizeof(struct sockaddr_storage) &&
 	    address_bad(addr))
 		return (refuse(f, EFAULT));
@@ -207,7 +207,7 @@ listen(int fd, int backlog)
 	int error;
 
 	if (f == NULL)
-		return (real.listen(fd, backlog));
+		return (real.listen(fd_kernel(fd), backlog));
 	api_enter();
 	error = f->f_so == NULL ? remote_listen(f, backlog) :
 	    solisten(f->f_so, backlog);
@@ -247,7 +247,7 @@ accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	bool restart;
 
 	if (f == NULL)
-		return (real.accept4(fd, addr, len, flags));
+		return (real.accept4(fd_kernel(fd), addr, len, flags));
 	if ((flags & ~new_flags) != 0)
 		return (refuse(f, EINVAL));
 	error = check_result(addr, len, true);
@@ -280,7 +280,7 @@ connect(int fd, const struct sockaddr *addr, socklen_t len)
 	int error;
 
 	if (f == NULL)
-		return (real.connect(fd, addr, len));
+		return (real.connect(fd_kernel(fd), addr, len));
 	if (len > 0 && len <= sizeof(struct sockaddr_storage) &&
 	    address_bad(addr))
 		return (refuse(f, EFAULT));
@@ -300,7 +300,7 @@ shutdown(int fd, int how)
 	int error;
 
 	if (f == NULL)
-		return (real.shutdown(fd, how));
+		return (real.shutdown(fd_kernel(fd), how));
 	api_enter();
 	error = f->f_so == NULL ? remote_shutdown(f, how) :
 	    soshutdown(f->f_so, how);
@@ -316,7 +316,7 @@ getsockname(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 	int error;
 
 	if (f == NULL)
-		return (real.getsockname(fd, addr, len));
+		return (real.getsockname(fd_kernel(fd), addr, len));
 	error = check_result(addr, len, false);
 	if (error != 0)
 		return (refuse(f, error));
@@ -335,7 +335,7 @@ getpeername(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 	int error;
 
 	if (f == NULL)
-		return (real.getpeername(fd, addr, len));
+		return (real.getpeername(fd_kernel(fd), addr, len));
 	error = check_result(addr, len, false);
 	if (error != 0)
 		return (refuse(f, error));
@@ -365,7 +365,7 @@ getsockopt(int fd, int level, int name, void *restrict value,
 	int error;
 
 	if (f == NULL)
-		return (real.getsockopt(fd, level, name, value, len));
+		return (real.getsockopt(fd_kernel(fd), level, name, value, len));
 	value = option_address(value);
 	len = option_address(len);
 	api_enter();
@@ -411,7 +411,7 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	int error;
 
 	if (f == NULL)
-		return (real.setsockopt(fd, level, name, value, len));
+		return (real.setsockopt(fd_kernel(fd), level, name, value, len));
 	if (len > INT_MAX)
 		return (refuse(f, EINVAL));
 	value = option_address(value);

@@ -67,7 +67,7 @@ EXPORT int
 fstatat(int fd, const char *restrict path, struct stat *restrict st, int flags)
 {
 	return (names_descriptor(path, flags) && fd_known(fd) ? fstat(fd, st) :
-	    real.fstatat(fd, path, st, flags));
+	    real.fstatat(fd_kernel(fd), path, st, flags));
 }
 
 EXPORT int
@@ -77,7 +77,7 @@ statx(int fd, const char *restrict path, int flags, unsigned mask,
 	struct stat st;
 
 	if (!names_descriptor(path, flags) || !fd_known(fd))
-		return (real.statx(fd, path, flags, mask, stx));
+		return (real.statx(fd_kernel(fd), path, flags, mask, stx));
 	if (fstat(fd, &st) != 0)
 		return (-1);
 	memset(stx, 0, sizeof(*stx));

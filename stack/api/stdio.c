@@ -90,7 +90,7 @@ is_socket(int fd)
 EXPORT FILE *
 fdopen(int fd, const char *mode)
 {
-	return (is_socket(fd) ? stream_open(fd, mode) : real.fdopen(fd, mode));
+	return (is_socket(fd) ? stream_open(fd, mode) : real.fdopen(fd_kernel(fd), mode));
 }
 
 EXPORT int
@@ -117,7 +117,7 @@ vdprintf(int fd, const char *restrict format, va_list ap)
 	int len;
 
 	if (!is_socket(fd))
-		return (real.vdprintf(fd, format, ap));
+		return (real.vdprintf(fd_kernel(fd), format, ap));
 	len = vasprintf(&text, format, ap);
 	for (int done = 0; done < len && n >= 0; done += (int)n)
 		n = write(fd, text + done, (size_t)(len - done));

@@ -11,10 +11,13 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -252,6 +255,39 @@ descriptor_call(long number, const long a[NARGS], long *r)
 		return (true);
 	case SYS_fremovexattr:
 		*r = fremovexattr(NUM(0), PTR(1));
+		return (true);
+	case SYS_vmsplice:
+		*r = vmsplice(NUM(0), PTR(1), LEN(2), (unsigned)a[3]);
+		return (true);
+	case SYS_getdents64:
+		*r = getdents64(NUM(0), PTR(1), LEN(2));
+		return (true);
+	case SYS_fchdir:
+		*r = fchdir(NUM(0));
+		return (true);
+	case SYS_fchmod:
+		*r = fchmod(NUM(0), (mode_t)a[1]);
+		return (true);
+	case SYS_fchown:
+		*r = fchown(NUM(0), (uid_t)a[1], (gid_t)a[2]);
+		return (true);
+	case SYS_flistxattr:
+		*r = flistxattr(NUM(0), PTR(1), LEN(2));
+		return (true);
+	case SYS_fstatfs:
+		*r = fstatfs(NUM(0), PTR(1));
+		return (true);
+	case SYS_timerfd_settime:
+		*r = timerfd_settime(NUM(0), NUM(1), PTR(2), PTR(3));
+		return (true);
+	case SYS_timerfd_gettime:
+		*r = timerfd_gettime(NUM(0), PTR(1));
+		return (true);
+	case SYS_inotify_add_watch:
+		*r = inotify_add_watch(NUM(0), PTR(1), (uint32_t)a[2]);
+		return (true);
+	case SYS_inotify_rm_watch:
+		*r = inotify_rm_watch(NUM(0), NUM(1));
 		return (true);
 	case SYS_statx:
 		*r = statx(NUM(0), PTR(1), NUM(2), (unsigned)a[3], PTR(4));

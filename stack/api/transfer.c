@@ -56,7 +56,8 @@ sendfile(int out, int in, off_t *offset, size_t len)
 	int error;
 
 	if (!fd_ours(out) && !fd_ours(in))
-		return (real.sendfile(out, in, offset, len));
+		return (real.sendfile(fd_kernel(out), fd_kernel(in), offset,
+		    len));
 	error = sendfile_error(in, offset);
 	if (error != 0)
 		return (api_return(error, 0));
@@ -153,7 +154,7 @@ pipe_to_socket(int in, int out, size_t len, unsigned flags)
 static int
 splice_error(int pipe_end, const off64_t *sockoff, const off64_t *pipeoff)
 {
-	if (real.fcntl(pipe_end, F_GETFD) == -1)
+	if (fd_hidden(pipe_end) || real.fcntl(pipe_end, F_GETFD) == -1)
 		return (EBADF);
 	if (real.fcntl(pipe_end, F_GETPIPE_SZ) == -1 || sockoff != NULL)
 		return (EINVAL);
@@ -167,7 +168,8 @@ splice(int in, off64_t *inoff, int out, off64_t *outoff, size_t len,
 	int error;
 
 	if (!fd_ours(in) && !fd_ours(out))
-		return (real.splice(in, inoff, out, outoff, len, flags));
+		return (real.splice(fd_kernel(in), inoff, fd_kernel(out),
+		    outoff, len, flags));
 	if (fd_ours(in) && fd_ours(out))
 		return (api_return(EINVAL, 0));
 	error = fd_ours(in) ? splice_error(out, inoff, outoff) :
@@ -189,8 +191,9 @@ EXPORT ret name params;							\
 EXPORT ret								\
 name params								\
 {									\
-	if (fd_ours(fd))						\
-		return ((ret)api_return(ESPIPE, 0));			\
+	if (fd_known(fd))						\
+		return ((ret)api_return(fd_hidden(fd) ? EBADF : ESPIPE,	\
+		    0));						\
 	return (real.name args);					\
 }									\
 EXPORT ret name##64 params __attribute__((alias(#name)));
@@ -229,7 +232,7 @@ preadv2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
 	int error, msgflags;
 
 	if (!fd_ours(fd))
-		return (real.preadv2(fd, iov, n, offset, flags));
+		return (real.preadv2(fd_kernel(fd), iov, n, offset, flags));
 	if ((error = flags2(offset, flags, &msgflags)) != 0)
 		return (api_return(error, 0));
 	return (msgflags == 0 ? readv(fd, iov, n) :
@@ -244,7 +247,7 @@ pwritev2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
 	int error, msgflags;
 
 	if (!fd_ours(fd))
-		return (real.pwritev2(fd, iov, n, offset, flags));
+		return (real.pwritev2(fd_kernel(fd), iov, n, offset, flags));
 	if ((error = flags2(offset, flags, &msgflags)) != 0)
 		return (api_return(error, 0));
 	return (msgflags == 0 ? writev(fd, iov, n) :
