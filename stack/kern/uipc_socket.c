@@ -396,7 +396,8 @@ soclose(struct socket *so)
 	wakeup(&so->so_rcv.sb_busy);
 	wakeup(&so->so_snd.sb_busy);
 	if (so->so_pcb != NULL) {
-		if (so->so_proto->pr_stream && so->so_linger == 0)
+		if (so->so_proto->pr_stream && !so->so_proto->pr_local &&
+		    so->so_linger == 0)
 			so->so_proto->pr_abort(so);
 		else
 			so->so_proto->pr_detach(so);

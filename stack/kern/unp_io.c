@@ -418,11 +418,14 @@ receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 	struct mbuf *h;
 	int error;
 
+	if (resid == 0)
+		return (soreceivewait(so, 1, false, flags, deadline));
 	while (resid > 0 && uc->uc_rights == NULL) {
 		if (*done == 0 || all) {
+			/* as in Linux, a peek does not wait for all */
 			error = soreceivewait(so, all ? 1 :
-			    sowant(&so->so_rcv, resid, flags), *done > 0,
-			    flags, deadline);
+			    sowant(&so->so_rcv, resid, flags & ~MSG_WAITALL),
+			    *done > 0, flags, deadline);
 			if (error != 0)
 				return (error);
 		}

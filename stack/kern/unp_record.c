@@ -38,6 +38,43 @@ unp_record_free(struct mbuf *h)
 	m_freem(h);
 }
 
+static bool
+same_sender(const struct unp_control *a, const struct unp_control *b)
+{
+	return (a->uc_rights == NULL && b->uc_rights == NULL &&
+	    a->uc_cred.pid == b->uc_cred.pid &&
+	    a->uc_cred.uid == b->uc_cred.uid &&
+	    a->uc_cred.gid == b->uc_cred.gid);
+}
+
+/*
+ * Adds a small record of a stream to the last one if they differ in nothing
+ * that a reader sees.  Else a buffer of bytes that were written one by one would
+ * have two mbufs for each.
+ */
+static bool
+record_join(struct socket *so, struct mbuf *h)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct unp_record *rec = mtorec(h);
+	struct mbuf *tail = sb->sb_tail, *last, *m = h->m_next;
+
+	if (!unp_isstream(so) || tail == NULL || m == NULL ||
+	    m->m_next != NULL || !same_sender(&rec->rec_control,
+	    &mtorec(tail)->rec_control))
+		return (false);
+	last = tail->m_next;
+	if (last == NULL || last->m_next != NULL || last->m_ext != NULL ||
+	    m_trailingspace(last) < m->m_len)
+		return (false);
+	memcpy(mtod(last, char *) + last->m_len, mtod(m, char *), m->m_len);
+	last->m_len += m->m_len;
+	mtorec(tail)->rec_len += rec->rec_len;
+	mtorec(tail)->rec_charge += rec->rec_charge;
+	sb->sb_cc += rec->rec_charge;
+	return (true);
+}
+
 void
 unp_record_append(struct socket *so, struct mbuf *h)
 {
@@ -45,6 +82,11 @@ unp_record_append(struct socket *so, struct mbuf *h)
 	struct unp_record *rec = mtorec(h);
 
 	mtx_assert_owned(&so->so_lock);
+	if (record_join(so, h)) {
+		m_freem(h);
+		sorwakeup(so);
+		return;
+	}
 	if (rec->rec_control.uc_rights != NULL)
 		unp_rights_pass(sotounpcb(so), rec->rec_control.uc_rights);
 	if (sb->sb_tail == NULL)

@@ -107,6 +107,74 @@ TEST(a_reader_waits_for_all_if_it_says_so)
 	close_pair(s);
 }
 
+/* As in Linux: only TCP's peek waits. */
+TEST(a_peek_does_not_wait_for_all)
+{
+	char buf[4];
+	int s[2];
+
+	pair(SOCK_STREAM, s);
+	CHECK_EQ(send(s[0], "ab", 2, 0), 2);
+	CHECK_EQ(recv(s[1], buf, 4, MSG_WAITALL | MSG_PEEK), 2);
+	CHECK_EQ(recv(s[1], buf, 0, MSG_DONTWAIT), 0);
+	CHECK_EQ(recv(s[1], buf, 4, 0), 2);
+	FAILS(recv(s[1], buf, 0, MSG_DONTWAIT), EAGAIN);
+	close_pair(s);
+}
+
+/* SO_LINGER is for protocols of a network. */
+TEST(a_close_with_linger_is_no_reset)
+{
+	const struct linger none = { .l_onoff = 1 };
+	char c;
+	int s[2];
+
+	pair(SOCK_STREAM, s);
+	OK(setsockopt(s[0], SOL_SOCKET, SO_LINGER, &none, sizeof(none)));
+	send_byte(s[0]);
+	OK(close(s[0]));
+	CHECK_EQ(OK(read(s[1], &c, 1)), 1);
+	CHECK_EQ(OK(read(s[1], &c, 1)), 0);
+	OK(close(s[1]));
+}
+
+static long
+resident_pages(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long all, resident;
+
+	CHECK(f != NULL);
+	CHECK_EQ(fscanf(f, "%ld %ld", &all, &resident), 2);
+	fclose(f);
+	return (resident);
+}
+
+/* A buffer of bytes that came one by one takes no more than twenty times as much. */
+TEST(small_writes_take_little_memory)
+{
+	char buf[4096];
+	size_t written = 0, got = 0;
+	long before;
+	int s[2];
+	ssize_t n;
+
+	pair(SOCK_STREAM | SOCK_NONBLOCK, s);
+	OK(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &(int){ 4 << 20 },
+	    sizeof(int)));
+	before = resident_pages();
+	while (send(s[0], &(char){ (char)(written % 127) }, 1, 0) == 1)
+		written++;
+	CHECK_EQ(errno, EAGAIN);
+	CHECK(written > 200);
+	CHECK((resident_pages() - before) * 4096 < (long)written * 20 + (1 << 20));
+	while ((n = recv(s[1], buf, 1 + got % sizeof(buf), 0)) > 0)
+		for (ssize_t i = 0; i < n; i++, got++)
+			CHECK_EQ(buf[i], got % 127);
+	CHECK_EQ(got, written);
+	close_pair(s);
+}
+
 TEST(bulk_arrives_in_order_and_ends_with_eof)
 {
 	int s[2];
