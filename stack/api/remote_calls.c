@@ -395,7 +395,7 @@ remote_receive(struct file *f, struct msghdr *msg, int flags, size_t *done)
 		c->rc_namelen = named ? sizeof(c->rc_name) : 0;
 		c->rc_controllen = (uint32_t)(room < REMOTE_CONTROL ? room :
 		    REMOTE_CONTROL);
-		set_args(c, flags, 0, 0);
+		set_args(c, flags, left > REMOTE_DATA, *done > 0);
 		error = room > 0 ? remote_pass(c, &rights) :
 		    remote_transact(c, -1);
 		if (error != 0)

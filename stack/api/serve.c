@@ -227,14 +227,29 @@ static bool
 waits_for_all(struct file *f, int flags, size_t done)
 {
 	return ((flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL &&
-	    done > 0 && f->f_so->so_proto->pr_stream && may_wait(f, flags) &&
+	    done > 0 && f->f_so->so_type == SOCK_STREAM && may_wait(f, flags) &&
 	    !soatmark(f->f_so));
+}
+
+/* After the first part of a read an error is left for the next one. */
+static bool
+error_is_next(struct file *f)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	size_t done = 0;
+	const int error = soreceive(f->f_so, &msg, MSG_PEEK | MSG_DONTWAIT,
+	    &done);
+
+	return (error != 0 && error != EWOULDBLOCK);
 }
 
 static int
 serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 {
 	const int flags = c->rc_arg[0];
+	const bool more = c->rc_arg[1], partial = c->rc_arg[2];
 	struct iovec iov = { c->rc_data, call_len(c) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t done = 0;
@@ -248,6 +263,10 @@ serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 		msg.msg_control = c->rc_control;
 		msg.msg_controllen = c->rc_controllen;
 	}
+	if (partial && error_is_next(f)) {
+		c->rc_namelen = c->rc_controllen = 0;
+		return (0);
+	}
 	rights_serve(ch);
 	error = soreceive(f->f_so, &msg, flags | MSG_DONTWAIT, &done);
 	rights_serve(NULL);
@@ -258,7 +277,7 @@ serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 	if ((error == EWOULDBLOCK && done == 0 && may_wait(f, flags) &&
 	    (flags & MSG_ERRQUEUE) == 0 &&
 	    ((flags & MSG_OOB) == 0 || !sooobread(f->f_so))) ||
-	    (done < iov.iov_len && waits_for_all(f, flags, done)))
+	    ((done < iov.iov_len || more) && waits_for_all(f, flags, done)))
 		error = receive_later(ch, f);
 	return (done > 0 ? 0 : error);
 }

@@ -294,6 +294,59 @@ TEST(bad_calls_give_their_errors)
 	OK(close(u));
 }
 
+#define	ALL	(1 << 20)	/* more than a request of a child carries */
+
+static void
+send_all(int fd)
+{
+	static char buf[ALL];
+
+	for (size_t i = 0; i < ALL; i++)
+		buf[i] = (char)bulk_byte(i);
+	for (size_t done = 0; done < ALL;)
+		done += (size_t)OK(send(fd, buf + done, ALL - done, 0));
+}
+
+TEST(a_large_read_waits_for_all)
+{
+	static unsigned char buf[ALL];
+	struct later l;
+	int s[2];
+
+	tcp_pair(s);
+	later(&l, 1, send_all, s[0]);
+	CHECK_EQ(OK(recv(s[1], buf, ALL, MSG_WAITALL)), ALL);
+	for (size_t i = 0; i < ALL; i++)
+		CHECK_EQ(buf[i], bulk_byte(i));
+	later_join(&l);
+	close_pair(s);
+}
+
+static void
+reset(int fd)
+{
+	const struct linger none = { .l_onoff = 1 };
+
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)));
+	OK(close(fd));
+}
+
+/* A read of all that has got a part leaves the error for the next one. */
+TEST(a_reset_follows_what_a_read_of_all_got)
+{
+	struct later l;
+	char buf[60];
+	int s[2];
+
+	tcp_pair(s);
+	CHECK_EQ(send(s[0], buf, 10, 0), 10);
+	later(&l, 50, reset, s[0]);
+	CHECK_EQ(OK(recv(s[1], buf, sizeof(buf), MSG_WAITALL)), 10);
+	FAILS(recv(s[1], buf, sizeof(buf), 0), ECONNRESET);
+	later_join(&l);
+	OK(close(s[1]));
+}
+
 int
 main(int argc, char **argv)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "posix.h"
+#include "posix_child.h"
 
 static char dir[] = "/tmp/stack-unix-XXXXXX";
 
@@ -119,6 +119,31 @@ TEST(a_peek_does_not_wait_for_all)
 	CHECK_EQ(recv(s[1], buf, 0, MSG_DONTWAIT), 0);
 	CHECK_EQ(recv(s[1], buf, 4, 0), 2);
 	FAILS(recv(s[1], buf, 0, MSG_DONTWAIT), EAGAIN);
+	close_pair(s);
+}
+
+static void
+receive_records(int fd)
+{
+	char buf[60];
+
+	for (int i = 1; i <= 2; i++)
+		CHECK_EQ(OK(recv(fd, buf, sizeof(buf), MSG_WAITALL)), i);
+}
+
+TEST(a_read_of_all_ends_with_its_record)
+{
+	int s[2];
+
+	pair(SOCK_SEQPACKET, s);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(send(s[0], "a", 1, 0), 1);
+		CHECK_EQ(send(s[0], "bc", 2, 0), 2);
+		if (i == 0)
+			receive_records(s[1]);
+		else
+			ends_well(child(receive_records, s[1]));
+	}
 	close_pair(s);
 }
 
