@@ -31,6 +31,8 @@ tests: [{STREAM}, {ROUND_TRIPS}]
 samples: 8
 boots: 2
 """
+KERNEL = "  - name: kernel\n    target: linux\n"
+"""A variant that no commit changes."""
 
 
 @dataclass
@@ -71,23 +73,25 @@ class Laboratory:
         raise AssertionError(f"still at work after {most} rounds: {made[-3:]}")
 
     def measure(self, run: Run) -> None:
-        commits = {variant.name: self._sha(variant.build) for variant in run.variants.select_related("build")}
-        if broken := [v.build for v in run.variants.select_related("build") if self._sha(v.build) in self.broken]:
-            Build.objects.filter(pk__in=[build.pk for build in broken if build]).update(state=BuildState.FAILED)
+        built = {variant.name: variant.build for variant in run.variants.select_related("build") if variant.build}
+        commits = {name: self._sha(build) for name, build in built.items()}
+        if broken := [build.pk for name, build in built.items() if commits[name] in self.broken]:
+            Build.objects.filter(pk__in=broken).update(state=BuildState.FAILED)
             Run.objects.filter(pk=run.pk).update(state=RunState.FAILED, reason="it does not build")
             return
         self.seed += 1
         create_measurements(
             run, [STREAM, ROUND_TRIPS], self.noise, self.seed,
-            lambda variant, test: self.level(commits[variant], test), read_plan(run.plan.text).boots,
+            lambda variant, test: self.level(commits.get(variant, ""), test), read_plan(run.plan.text).boots,
         )  # fmt: skip
 
     def level(self, sha: str, test: str) -> float:  # noqa: ARG002
-        """Return the speed of a commit in a boot; called once for each boot and test."""
-        return self.speed[sha]
+        """Return the speed of a commit in a boot, or of the reference, whose hash is empty; called once for each boot
+        and test.
+        """
+        return self.speed.get(sha, 1.0)
 
-    def _sha(self, build: Build | None) -> str:
-        assert build is not None
+    def _sha(self, build: Build) -> str:
         return next(sha for sha in self.speed if sha.startswith(build.revision))
 
 

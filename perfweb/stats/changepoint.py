@@ -20,6 +20,7 @@ import numpy as np
 from scipy import ndimage
 
 from perfweb.stats.ratio import Change, Means, change, pooled
+from perfweb.stats.segmentation.covariate import shared_level, without_shared
 from perfweb.stats.segmentation.noisemodels import SHORTEST, select
 from perfweb.stats.segmentation.partitioning import Indices, Numbers, best_edges
 from perfweb.stats.segmentation.twomodes import two_modes
@@ -46,6 +47,10 @@ _SPREAD = -2 * math.log(1 - math.sqrt(LEVEL / 100))
 _PERMUTATIONS = 199
 _ENERGY_SIGNIFICANCE = 0.01
 _MOST_DIVIDED = 2000
+_ROUNDS = 2
+"""Estimates of what a series and its reference have in common. The first has no steps, because a step of both would
+be one of the series; the steps that it leaves improve the next.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +69,44 @@ class ChangePoint:
     change: Change | None
 
 
-def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
+def change_points(values: Sequence[float] | Numbers, reference: Sequence[float] = ()) -> list[ChangePoint]:
     """Return the change points of a series of one unit, in order.
 
     Outliers are replaced, the best partitions into levels with a low penalty yield candidates, and those stay that
-    the best model of noise does not explain (`noisemodels`, `twomodes`). Places have the confidence set of a likelihood
+    the best model of noise does not explain (`noisemodels`, `twomodes`). `reference` has as many values of something
+    that does not change, measured together with the points: what they have in common is subtracted first, so levels are
+    those of the series without it (`covariate`). Places have the confidence set of a likelihood
     ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35), levels the
     interval of Fieller, as in comparisons.
 
     Intervals assume noise that is about normal, equal on both sides, and not correlated. They ignore that the place
     was chosen from the same numbers, and are a little too narrow for changes that are barely found. Fewer than six
-    points have no change points. Raises ValueError for values that are not finite.
+    points have no change points. Raises ValueError for values that are not finite, or a reference of another length.
     """
     if len(values) < 2 * SHORTEST:
         return []
     series = checked(values)
-    deviation = noise(series)
-    calm = limited(series, deviation)
-    edges = [0, *_proven(calm, candidates(calm, deviation)), len(calm)]
+    calm, places = _steps(series) if not len(reference) else _own_steps(series, checked(reference))
+    edges = [0, *places, len(calm)]
     levels = [summarize(calm[start:end]) for start, end in pairwise(edges)]
     return [_described(calm, edges[index : index + 3], pooled(*pair)) for index, pair in enumerate(pairwise(levels))]
+
+
+def _steps(series: Numbers) -> tuple[Numbers, list[int]]:
+    """Return the series without its outliers, and its change points."""
+    deviation = noise(series)
+    calm = limited(series, deviation)
+    return calm, _proven(calm, candidates(calm, deviation))
+
+
+def _own_steps(series: Numbers, reference: Numbers) -> tuple[Numbers, list[int]]:
+    """Return the series without its outliers and what it has in common with a reference, and its change points."""
+    if len(reference) != len(series):
+        raise ValueError(f"{len(series)} points have a reference of {len(reference)}")
+    level, places = shared_level(reference), list[int]()
+    for _ in range(_ROUNDS):
+        calm, places = _steps(without_shared(series, level, places))
+    return calm, places
 
 
 def candidates(calm: Numbers, deviation: float) -> list[int]:

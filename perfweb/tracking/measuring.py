@@ -14,7 +14,7 @@ from perfweb.builds.services import source_store
 from perfweb.builds.sources import Sources
 from perfweb.runs import services as runs
 from perfweb.runs.models import FINAL_STATES, Priority, Run, RunState
-from perfweb.runs.planfile import BEFORE, COMMIT, MOST_SAMPLES, NAME, PlanSpec, read_plan
+from perfweb.runs.planfile import BEFORE, COMMIT, LINUX, MOST_SAMPLES, NAME, PlanSpec, read_plan
 from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
 
 BY = "tracking"
@@ -31,10 +31,14 @@ class TrackedPlanError(ValueError):
 def check_plan(text: str) -> PlanSpec:
     """The plan of a tracked branch.  Raises PlanError, or TrackedPlanError."""
     spec = read_plan(text)
-    if wrong := [variant.name for variant in spec.variants if variant.source != COMMIT]:
+    others = [variant for variant in spec.variants if variant.source != COMMIT]
+    if wrong := [variant.name for variant in others if variant.target != LINUX] or [each.name for each in others[1:]]:
         raise TrackedPlanError(
-            f"variant {wrong[0]} is not built from the tracked commit: every variant needs `source: {COMMIT}`"
+            f"variant {wrong[0]} is not built from the tracked commit: every variant needs `source: {COMMIT}`, but for "
+            f"one reference with `target: {LINUX}`"
         )
+    if spec.baseline in reference_names(spec):
+        raise TrackedPlanError(f"the baseline {spec.baseline} is the reference: name a variant with `source: {COMMIT}`")
     if len(spec.variants) > MOST_VARIANTS:
         raise TrackedPlanError(
             f"{len(spec.variants)} variants are too many: {MOST_VARIANTS} at most, since a run that confirms a change "
@@ -47,6 +51,11 @@ def check_plan(text: str) -> PlanSpec:
             "a tracked plan needs `boots` and `samples` instead of a budget: all runs are alike then"
         )
     return spec
+
+
+def reference_names(spec: PlanSpec) -> list[str]:
+    """Return the names of the variants of a tracked plan that no commit changes."""
+    return [variant.name for variant in spec.variants if variant.source != COMMIT]
 
 
 def measure(branch: TrackedBranch, commit: TrackedCommit) -> Run:
@@ -73,7 +82,8 @@ def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
     """Return the plan that measures every variant of a tracked plan on two commits, in that many boots each.
 
     Each variant keeps its name, and is `before-NAME` on the other commit. The plan has a separate name, so that no
-    timeline joins its results with those of commits measured by themselves.
+    timeline joins its results with those of commits measured by themselves. It has no reference, because both commits
+    are measured in turn.
     """
     spec = read_plan(text)  # first: it has the limits
     plan: dict[str, Any] = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (all scalars stay as they are written)
@@ -84,6 +94,7 @@ def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
         "variants": [
             variant
             for given in plan["variants"]
+            if given.get("source") == COMMIT
             for variant in ({**given, "name": before_name(given["name"]), "source": BEFORE}, given)
         ],
         "boots": boots,

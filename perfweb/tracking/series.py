@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from perfweb.runs.judging import RULES
 from perfweb.runs.models import Run, RunState
+from perfweb.runs.planfile import PlanError, read_plan
 from perfweb.runs.summaries import summaries_of
 from perfweb.stats.changepoint import ChangePoint, change_points, noise
 from perfweb.stats.comparison import Direction
+from perfweb.tracking.measuring import reference_names
 from perfweb.tracking.models import TrackedBranch, TrackedCommit
 
 CERTAIN = 4.0
@@ -41,7 +43,7 @@ class Key:
 @dataclass(frozen=True)
 class Points:
     """The points of a series in the order of the branch: positions, the mean of the runs of each commit, and the newest
-    of these runs.
+    of these runs; `reference` has the means of the plan's reference at the same positions, if it has one.
     """
 
     unit: str
@@ -49,6 +51,7 @@ class Points:
     positions: list[int]
     values: list[float]
     runs: list[int]
+    reference: list[float] = field(default_factory=list)
 
     def better(self, change: float) -> bool:
         """Return whether a rise (or a fall) is an improvement."""
@@ -76,7 +79,15 @@ def read(branch: TrackedBranch) -> Results:
     rows = links.order_by("run_id").values_list("run_id", "trackedcommit__position")
     position = {run: place for run, place in rows if place is not None}
     digest = hashlib.sha256(json.dumps([RULES, *position.items()]).encode()).hexdigest()
-    return Results(_series(position), digest)
+    return Results(with_references(_series(position), _references(branch.plan)), digest)
+
+
+def _references(plan: str) -> list[str]:
+    """Return the names of a plan's references: none if it cannot be read, as one of a sample."""
+    try:
+        return reference_names(read_plan(plan))
+    except PlanError:
+        return []
 
 
 def _series(position: Mapping[int, int]) -> dict[Key, Points]:
@@ -100,6 +111,25 @@ def _points(unit: str, direction: str, found: Mapping[int, Mapping[int, float]])
     )
 
 
+def with_references(series: Series, names: Collection[str]) -> dict[Key, Points]:
+    """Return the series of the other variants, with the results of the reference among `names` in the same test.
+
+    Positions at which the reference failed get values between those of the next ones, and a reference with fewer
+    than FEWEST results is not used.
+    """
+    known = {(key.test, key.environment): points for key, points in series.items() if key.variant in names}
+    found: dict[Key, Points] = {}
+    for key, points in series.items():
+        reference = known.get((key.test, key.environment))
+        if key.variant in names:
+            continue
+        if reference and len(reference.values) >= FEWEST:
+            between = np.interp(points.positions, reference.positions, reference.values)
+            points = replace(points, reference=between.tolist())  # noqa: PLW2901 (the same points)
+        found[key] = points
+    return found
+
+
 @dataclass(frozen=True)
 class Moved:
     """A change point of a series, by positions: after `since`, most likely at `place`, at `until` or before."""
@@ -121,7 +151,7 @@ def moved(series: Series) -> list[Moved]:
     return [
         _moved(key, points, found)
         for key, points in series.items()
-        for found in change_points(points.values)
+        for found in change_points(points.values, points.reference)
         if found.change is not None
     ]
 

@@ -54,9 +54,11 @@ regressions in a continuous integration system", ICPE).
 | precision | share of these alarms in all alarms from the step on |
 """
 NOISE_INTRODUCTION = """\
-Each row is from {series} series with 100 commits without a step, and as many with a step of 2 % at commit 61. *False*
-is alarms in a hundred commits without a step, *found* the share of steps with an alarm within ten commits. Apache Otava
-is included where it is installed: `.venv/bin/pip install --no-deps apache-otava==0.8.0`.
+Each row is from {series} series with 100 commits without a step, and as many with a step of 2 % at commit 61, none of
+which was used to select the models. *False* is alarms in a hundred commits without a step, *found* the share of steps
+with an alarm within ten commits. The *reference* has normal noise of 1 % of its own, and in drift, AR(1), cycle and
+random walk also the series' noise, which is the machine's there. White noise is of the test alone. Apache Otava is
+included where it is installed: `.venv/bin/pip install --no-deps apache-otava==0.8.0`.
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3
@@ -73,8 +75,10 @@ METHODS: dict[str, Method] = {
     "Mann-Whitney, 5 points against 10": mann_whitney,
     "interquartile fence of 20 points": quartiles,
 }
+WITH_REFERENCE = "levels and a reference"
 NOISE_METHODS: dict[str, Method] = {
     "levels (perfweb)": METHODS["levels (perfweb)"],
+    WITH_REFERENCE: METHODS["levels (perfweb)"],
     **({"Apache Otava": otava} if find_spec("otava") else {}),
 }
 """Methods that every kind of noise is tried with: Otava only where it is installed."""
@@ -128,7 +132,11 @@ def modes(rng: np.random.Generator, noise: Numbers) -> Numbers:
 
 def drift(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """The level rises by 3 % over all commits."""
-    return calm(rng, noise) * np.linspace(1, 1.03, COMMITS)
+    return calm(rng, noise) * _rise(rng)
+
+
+def _rise(_rng: np.random.Generator) -> Numbers:
+    return np.linspace(1, 1.03, COMMITS)
 
 
 def white(rng: np.random.Generator, _noise: Numbers) -> Numbers:
@@ -144,17 +152,29 @@ def _autocorrelated(rng: np.random.Generator, memory: float) -> Numbers:
 
 def weak_memory(rng: np.random.Generator, _noise: Numbers) -> Numbers:
     """AR(1) noise with a coefficient of 0.3."""
+    return _weak(rng)
+
+
+def _weak(rng: np.random.Generator) -> Numbers:
     return _autocorrelated(rng, 0.3)
+
+
+def _strong(rng: np.random.Generator) -> Numbers:
+    return _autocorrelated(rng, 0.6)
 
 
 def strong_memory(rng: np.random.Generator, _noise: Numbers) -> Numbers:
     """AR(1) noise with a coefficient of 0.6."""
-    return _autocorrelated(rng, 0.6)
+    return _strong(rng)
 
 
 def cycle(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """Normal noise, and a sine with an amplitude of 1 % and a period of 50 commits."""
-    return white(rng, noise) + 0.01 * np.sin(2 * np.pi * (np.arange(COMMITS) / 50 + rng.random()))
+    return white(rng, noise) + _sine(rng) - 1
+
+
+def _sine(rng: np.random.Generator) -> Numbers:
+    return 1 + 0.01 * np.sin(2 * np.pi * (np.arange(COMMITS) / 50 + rng.random()))
 
 
 def blocks(rng: np.random.Generator, _noise: Numbers) -> Numbers:
@@ -169,7 +189,15 @@ def ramp(rng: np.random.Generator, _noise: Numbers) -> Numbers:
 
 def walk(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """Normal noise, and a random walk with steps of 0.3 %."""
-    return white(rng, noise) + np.cumsum(0.003 * rng.normal(size=COMMITS))
+    return white(rng, noise) + _steps(rng) - 1
+
+
+def _steps(rng: np.random.Generator) -> Numbers:
+    return 1 + np.cumsum(0.003 * rng.normal(size=COMMITS))
+
+
+def _still(_rng: np.random.Generator, _noise: Numbers) -> Numbers:
+    return np.ones(COMMITS)
 
 
 DETAILED = {"as recorded": recorded, "outliers": outliers, "two modes": modes, "drift": drift}
@@ -180,6 +208,17 @@ KINDS = {
     "scatter in blocks": blocks, "rising scatter": ramp, "random walk": walk,
 }  # fmt: skip
 WITHIN, NOISE_SIZE = 10, 2.0
+HELD_OUT = 1000
+"""Number of the first series in kinds of noise: the models were selected with those before."""
+
+MACHINE: dict[str, tuple[Callable[..., Numbers], Callable[[np.random.Generator], Numbers]]] = {
+    "drift": (calm, _rise), "AR(1) 0.3": (_still, _weak), "AR(1) 0.6": (_still, _strong), "cycle": (white, _sine),
+    "random walk": (white, _steps),
+}  # fmt: skip
+"""Noises of the machine: the part of the test alone, which is drawn first, and the part that a reference has, too."""
+
+REFERENCED = {*MACHINE, "white"}
+"""Noises that a reference is tried with: those of the machine, and one of the test alone."""
 
 
 @dataclass
@@ -243,6 +282,18 @@ def series_of(kind: str, size: float, number: int, noise: Numbers) -> list[float
     return [float(value) for value in values]
 
 
+def reference_of(kind: str, size: float, number: int, noise: Numbers) -> list[float]:
+    """What a reference measures in the runs of this series: the noise of the machine, and normal noise of its own."""
+    level, seed = np.ones(COMMITS), [list(KINDS).index(kind), round(size * 10), number]
+    own = np.random.default_rng([len(KINDS), *seed])
+    if kind in MACHINE:
+        rng = np.random.default_rng(seed)
+        alone, machine = MACHINE[kind]
+        alone(rng, noise)
+        level = machine(rng)
+    return [float(value) for value in level + white(own, noise) - 1]
+
+
 def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
     """A line of the table: the results of a method on that many series of a kind."""
     noise, method, cells = recorded_noise(), METHODS[name], list[str]()
@@ -257,24 +308,39 @@ def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
 
 def noise_cells(kind: str, name: str, series: int) -> str:
     """False alarms in a hundred commits, and the share of 2 % steps found within ten commits, as two cells."""
-    noise, method, score = recorded_noise(), NOISE_METHODS[name], Score()
-    false = sum(false_alarms(method, series_of(kind, 0, number, noise)) for number in range(series))
-    for number in range(series):
-        judge(method, series_of(kind, NOISE_SIZE, number, noise)[: STEP + WITHIN], score)
+    noise, score, false = recorded_noise(), Score(), 0
+    for number in range(HELD_OUT, HELD_OUT + series):
+        false += false_alarms(_noise_method(name, kind, 0, number), series_of(kind, 0, number, noise))
+        values = series_of(kind, NOISE_SIZE, number, noise)[: STEP + WITHIN]
+        judge(_noise_method(name, kind, NOISE_SIZE, number), values, score)
     return f"{false / series:.2f} | {score.found / series:.0%}"
+
+
+def _noise_method(name: str, kind: str, size: float, number: int) -> Method:
+    """Return a method, with the reference of a series if it uses one."""
+    if name != WITH_REFERENCE:
+        return NOISE_METHODS[name]
+    reference = reference_of(kind, size, number, recorded_noise())
+    return lambda values: [found.place for found in change_points(values, reference[: len(values)])]
 
 
 def noise_table(series: int, kinds: Sequence[str]) -> str:
     """perfweb's method and the published ones as Markdown, in kinds of noise."""
     with ProcessPoolExecutor(initializer=_prepare_worker) as pool:
-        cells = {(kind, name): pool.submit(noise_cells, kind, name, series) for kind in kinds for name in NOISE_METHODS}
+        cells = {
+            (kind, name): pool.submit(noise_cells, kind, name, series)
+            for kind in kinds
+            for name in NOISE_METHODS
+            if name != WITH_REFERENCE or kind in REFERENCED
+        }
         lines = [
             NOISE_INTRODUCTION.format(series=series),
             "| noise | | " + " | ".join(f"{name}: false | found" for name in NOISE_METHODS) + " |",
             "|---|---|" + "---|---|" * len(NOISE_METHODS),
         ]
         for kind in kinds:
-            found = " | ".join(cells[kind, name].result() for name in NOISE_METHODS)
+            results = [cells[kind, name].result() if (kind, name) in cells else "- | -" for name in NOISE_METHODS]
+            found = " | ".join(results)
             lines.append(f"| {kind} | {KINDS[kind].__doc__} | {found} |")
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join([*lines, ""])

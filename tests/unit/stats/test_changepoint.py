@@ -79,6 +79,25 @@ def test_a_trend_a_cycle_and_memory_are_no_changes() -> None:
     assert max(found.values()) <= 3, found
 
 
+def test_a_reference_shows_what_the_machine_did_and_hides_no_step() -> None:
+    random, found = np.random.default_rng(5), {"machine": 0, "alone": 0, "step": 0}
+    for _ in range(20):
+        walk = np.cumsum(3 * random.normal(size=100))
+        values, reference = (1000 + walk + 10 * random.normal(size=100) for _ in range(2))
+        found["machine"] += bool(change_points(values, reference.tolist()))
+        found["alone"] += bool(change_points(values))
+        values[60:] -= 50
+        found["step"] += any(abs(point.place - 60) <= 2 for point in change_points(values, reference.tolist()))
+    assert found["machine"] < found["alone"] / 2
+    assert found["step"] >= 18
+
+
+def test_a_reference_has_a_value_for_each_point() -> None:
+    with pytest.raises(ValueError, match="7 points have a reference of 6"):
+        change_points([1.0] * 7, [1.0] * 6)
+    assert change_points([0.0] * 10, [0.0] * 10) == []
+
+
 def test_a_few_points_of_wider_scatter_are_no_change() -> None:
     random, found = np.random.default_rng(3), 0
     for count in (3, 4, 5, 8) * 30:

@@ -15,7 +15,7 @@ from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import Role, User
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 from perfweb.tracking.services import PROBLEMS, BranchRequest, TrackingError, track
-from tests.laboratory import PLAN, Laboratory
+from tests.laboratory import KERNEL, PLAN, Laboratory
 
 pytestmark = pytest.mark.django_db
 CountQueries = Callable[[int], AbstractContextManager[object]]
@@ -135,6 +135,11 @@ def test_what_is_not_there_is_reported(client: Client, db: None) -> None:
     ("plan", "problem"),
     [
         (PLAN.replace("    source: commit\n", ""), "every variant needs `source: commit`"),
+        (
+            PLAN.replace("baseline", f"{KERNEL}{KERNEL.replace('kernel', 'other')}baseline"),
+            "variant other is not built",
+        ),
+        (PLAN.replace("baseline: direct", f"{KERNEL}baseline: kernel"), "the baseline kernel is the reference"),
         (PLAN.replace("direct", "d" * 60), "needs a shorter name"),
         (PLAN.replace("boots: 2\n", "budget: 10 min\n").replace("samples: 8\n", ""), "instead of a budget"),
         ("name: [", "is not YAML"),

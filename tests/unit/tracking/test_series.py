@@ -4,7 +4,7 @@
 import random
 
 from perfweb.runs.models import Direction
-from perfweb.tracking.series import Key, Moved, Points, differing, grouped, moved
+from perfweb.tracking.series import Key, Moved, Points, differing, grouped, moved, with_references
 
 
 def points(values: list[float], direction: str = Direction.HIGHER, every: int = 1) -> Points:
@@ -38,6 +38,29 @@ def test_environments_are_series_of_their_own() -> None:
     values = step(10, -5)
     series = {Key("v", "t", "old"): points(values[:10]), Key("v", "t", "new"): points(values[10:])}
     assert moved(series) == []
+
+
+def test_a_step_that_the_reference_has_too_is_the_machines() -> None:
+    measured = {Key("v", "t"): points(step(10, -5, 30)), Key("fixed", "t"): points(step(10, -5, 30))}
+    assert with_references(measured, []) == measured
+    assert {found.key.variant for found in moved(measured)} == {"fixed", "v"}
+    assert moved(with_references(measured, ["fixed"])) == []
+
+
+def test_a_step_that_the_reference_does_not_have_stays() -> None:
+    other = points([100 + random.Random(2).gauss(0, 0.2) for _ in range(20)])
+    [found] = moved(with_references({Key("v", "t"): points(step(8, -3)), Key("fixed", "t"): other}, ["fixed"]))
+    assert (found.key, found.place) == (Key("v", "t"), 9)
+
+
+def test_positions_without_a_reference_get_what_is_between_the_next_ones() -> None:
+    few = Points("transactions/s", Direction.HIGHER, [1, 3, 4, 6], [10.0, 12.0, 13.0, 15.0], [1, 3, 4, 6])
+    series = with_references({Key("v", "t"): points([1.0] * 6), Key("fixed", "t"): few}, ["fixed"])
+    assert series[Key("v", "t")].reference == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+    short = Points("transactions/s", Direction.HIGHER, [1, 2, 3], [10.0] * 3, [1, 2, 3])
+    assert with_references({Key("v", "t"): points([1.0] * 6), Key("fixed", "t"): short}, ["fixed"]) == {
+        Key("v", "t"): points([1.0] * 6)
+    }
 
 
 def test_neighbours_that_differ_are_the_most_certain_first() -> None:

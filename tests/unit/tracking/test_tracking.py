@@ -14,7 +14,7 @@ from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
 from perfweb.tracking.alerts.followup import pursue
 from perfweb.tracking.models import Alert, AlertState, Analysis
-from tests.laboratory import ROUND_TRIPS, STREAM, Laboratory, tracked
+from tests.laboratory import KERNEL, PLAN, ROUND_TRIPS, STREAM, Laboratory, tracked
 from tests.silent import SilentServer
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +90,32 @@ def test_noise_raises_no_alert(laboratory: Laboratory) -> None:
     laboratory.rest()
     assert not branch.alerts.exclude(state=AlertState.REFUTED).exists()
     assert Letter.objects.count() == 0
+
+
+@pytest.mark.parametrize("plan", [PLAN, PLAN.replace("baseline", f"{KERNEL}baseline")])
+def test_a_slower_machine_is_no_change_if_the_plan_has_a_reference(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
+    shas = [laboratory.commit(number) for number in range(8)]
+    branch = tracked(shas[0], plan=plan)
+    laboratory.rest()
+    level = Laboratory.level
+    monkeypatch.setattr(Laboratory, "level", lambda self, sha, test: 0.9 * level(self, sha, test))
+    for number in range(8, 16):
+        laboratory.commit(number)
+    laboratory.rest()
+    assert branch.alerts.exists() == (plan == PLAN)
+
+
+def test_a_reference_is_in_no_alert_and_not_measured_again(laboratory: Laboratory) -> None:
+    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(16)]
+    branch = tracked(shas[0], plan=PLAN.replace("baseline", f"{KERNEL}baseline"))
+    laboratory.rest()
+    alert = branch.alerts.get()
+    assert (alert.state, alert.culprit and alert.culprit.sha) == (AlertState.CONFIRMED, shas[8])
+    assert {variant.name for check in alert.checks.all() for variant in check.run.variants.all()} == {
+        "direct", "before-direct",
+    }  # fmt: skip
 
 
 def test_what_is_not_seen_again_is_reported_to_nobody(laboratory: Laboratory, settings: Settings) -> None:

@@ -17,7 +17,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the tracked branch: letters, digits and -")
-        parser.add_argument("--plan", type=Path, metavar="FILE", help="every variant has `source: commit`")
+        parser.add_argument(
+            "--plan", type=Path, metavar="FILE", help="every variant has `source: commit`, but for one reference"
+        )
         parser.add_argument("--testbed", default="demo", help="testbed (demo)")
         parser.add_argument("--repository", default="", help="a registered one (default: the service's own)")
         parser.add_argument("--branch", default="HEAD")
