@@ -199,6 +199,15 @@ def test_a_result_below_an_unknown_banner_is_not_that_of_the_test_before(
     assert int(found[0].split(":")[1]) > before.count("\n")
 
 
+def test_a_sendfile_test_behind_a_stream_has_its_own_name_and_number(tmp_path: Path) -> None:
+    stream = netperf_output("TCP_STREAM")
+    rate = stream.split()[-1]
+    text = stream + stream.replace("MIGRATED TCP STREAM", "TCP SENDFILE").replace(rate, "1234.56")
+    found = read("netperf", file(tmp_path, text))
+    assert [record.test for record in found] == ["tcp.stream/host-host/ipv4", "tcp.sendfile/host-host/ipv4"]
+    assert [record.values[0].value for record in found] == pytest.approx([float(rate) * 1e6, 1234.56e6])
+
+
 def netperf_output(name: str) -> str:
     return (DATA / "netperf" / f"{name}.txt").read_text(encoding="utf-8")
 

@@ -9,11 +9,13 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from perfweb.accounts.actors import on_server
 from perfweb.builds.models import Mirror
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
 from perfweb.tracking.alerts.followup import pursue
 from perfweb.tracking.models import Alert, AlertState, Analysis
+from perfweb.tracking.services import AlertUpdate, update_alert
 from tests.laboratory import KERNEL, PLAN, ROUND_TRIPS, STREAM, Laboratory, tracked
 from tests.silent import SilentServer
 
@@ -116,6 +118,23 @@ def test_a_reference_is_in_no_alert_and_not_measured_again(laboratory: Laborator
     assert {variant.name for check in alert.checks.all() for variant in check.run.variants.all()} == {
         "direct", "before-direct",
     }  # fmt: skip
+
+
+def test_an_acknowledged_alert_stays_the_only_one_until_the_next_change(laboratory: Laboratory) -> None:
+    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.9) for number in range(16)]
+    branch = tracked(shas[0])
+    laboratory.rest()
+    first = branch.alerts.get()
+    update_alert(on_server(), first.pk, AlertUpdate(state=AlertState.ACKNOWLEDGED, text="It was meant."))
+    letters = Letter.objects.count()
+    for number in range(16, 24):
+        laboratory.commit(number, 0.9)
+        laboratory.rest()
+    assert (branch.alerts.get().state, Letter.objects.count()) == (AlertState.ACKNOWLEDGED, letters)
+    later = [laboratory.commit(number, 0.8) for number in range(24, 32)]
+    laboratory.rest()
+    second = branch.alerts.exclude(pk=first.pk).get()
+    assert (second.state, second.culprit and second.culprit.sha) == (AlertState.CONFIRMED, later[0])
 
 
 def test_what_is_not_seen_again_is_reported_to_nobody(laboratory: Laboratory, settings: Settings) -> None:
