@@ -68,7 +68,6 @@ transfers_fail(int fd)
 	FAILS(pwritev(fd, &iov, 1, 0), EBADF);
 	FAILS(preadv2(fd, &iov, 1, -1, 0), EBADF);
 	FAILS(pwritev2(fd, &iov, 1, -1, 0), EBADF);
-	FAILS(dprintf(fd, "x"), EBADF);
 	FAILS(eventfd_write(fd, 1), EBADF);
 	FAILS(eventfd_read(fd, (eventfd_t *)(void *)bytes), EBADF);
 	FAILS(syscall(SYS_read, fd, bytes, 1), EBADF);
