@@ -30,6 +30,16 @@ struct atfork {
 };
 static atomic_uptr newest;
 
+/*
+ * The thread sanitizer registers its handlers before instrumented code can run,
+ * and its fork() takes its own locks: there the list stays empty.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define	LISTS		false
+#else
+#define	LISTS		true
+#endif
+
 static atomic_u32 threaded;	/* [a] the program has made a thread */
 static bool booting;		/* [I] after boot */
 
@@ -42,16 +52,15 @@ forget(void *arg)
 EXPORT EARLY int __register_atfork(void (*)(void), void (*)(void),
     void (*)(void), void *);
 
-/* pthread_atfork() of the program and of each library. */
-EXPORT EARLY int
-__register_atfork(void (*prepare)(void), void (*parent)(void),
-    void (*child)(void), void *library)
+static bool
+list(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+    void *library)
 {
 	struct atfork *new = mach_alloc(sizeof(*new), 0);
 	uintptr_t was = atomic_load_acq_uptr(&newest);
 
 	if (new == NULL)
-		return (ENOMEM);
+		return (false);
 	new->prepare = prepare;
 	new->parent = parent;
 	new->child = child;
@@ -60,6 +69,16 @@ __register_atfork(void (*prepare)(void), void (*parent)(void),
 	while (!atomic_cmpset_uptr(&newest, &was, (uintptr_t)new));
 	if (library != NULL)
 		(void)__cxa_atexit(forget, new, library);
+	return (true);
+}
+
+/* pthread_atfork() of the program and of each library. */
+EXPORT EARLY int
+__register_atfork(void (*prepare)(void), void (*parent)(void),
+    void (*child)(void), void *library)
+{
+	if (LISTS && !list(prepare, parent, child, library))
+		return (ENOMEM);
 	return (real.__register_atfork(prepare, parent, child, library));
 }
 
@@ -91,20 +110,21 @@ run_after(struct atfork *af, bool child)
 static pid_t
 fork_in_handler(void)
 {
-	struct atfork *const list = (struct atfork *)atomic_load_acq_uptr(
+	struct atfork *const all = (struct atfork *)atomic_load_acq_uptr(
 	    &newest);
 	pid_t pid;
 
-	run_prepare(list);
+	run_prepare(all);
 	pid = real._Fork();
-	run_after(list, pid == 0);
+	run_after(all, pid == 0);
 	return (pid);
 }
 
 EXPORT pid_t
 fork(void)
 {
-	return (signals_handling() && atomic_load_acq_u32(&threaded) == 0 ?
+	return (LISTS && signals_handling() &&
+	    atomic_load_acq_u32(&threaded) == 0 ?
 	    fork_in_handler() : real.fork());
 }
 
