@@ -80,3 +80,14 @@ def test_a_folder_is_run_with_the_programs_that_its_scripts_name_outside_it(tmp_
             assert copy == room / below
             assert not (room / "others").exists()
             assert not (room / "common" / "large.bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "families"),
+    [("one.pkt", ("ipv4", "mapped", "ipv6")), ("basic-v4.pkt", ("ipv4", "mapped")), ("basic-ipv6.pkt", ("ipv6",))],
+)
+def test_a_script_of_a_folder_runs_with_the_protocols_that_its_name_permits(
+    name: str, families: tuple[str, ...]
+) -> None:
+    assert program.families_of(Path(name)) == families
+    assert set(program.OPTIONS) == set(program.ADDRESSES) == set(cases.FAMILIES)

@@ -69,7 +69,7 @@ def main(words: Sequence[str]) -> int:
         return 0
     tunables = [f"net.inet.tcp.personality={options.personality}", *options.set]
     if options.folder:
-        found = program.run_folders(options.folder, options.only, tunables)
+        found = program.run_folders(options.folder, options.only, options.family, tunables)
     else:
         found = own_results(options, tunables)
     results = []

@@ -14,16 +14,36 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.stack.conformance.cases import clauses
+from tests.stack.conformance.cases import FAMILIES, clauses
 from tests.stack.conformance.runs import Result
 from tests.stack.topology import Installed
 
 UPWARDS = re.compile(r"(?:\.\./)+[\w./-]+")
 PROGRAMS = (".sh", ".py")
 WAIT = 60  # virtual hours pass in no time, so a longer script hangs
-LOCAL = "192.168.0.1"
+# Options of packetdrill for each family, with the constants that google's run_all.py defines.
+_IPV4 = ("--local_ip=192.168.0.1", "--remote_ip=192.0.2.1", "-D", "CODE=host_unreachable")
+_IPV4_ERRORS = ("-D", "CMSG_LEVEL_IP=SOL_IP", "-D", "CMSG_TYPE_RECVERR=IP_RECVERR")
+_IPV6_ERRORS = ("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR")
+_IPV6 = ("--mtu=1520", "--local_ip=fd3d:0a0b:17d6::1", "--remote_ip=fd3d:fa7b:d17d::1")
+OPTIONS = {
+    "ipv4": ("--ip_version=ipv4", *_IPV4, *_IPV4_ERRORS),
+    "mapped": ("--ip_version=ipv4-mapped-ipv6", *_IPV4, *_IPV6_ERRORS),
+    "ipv6": ("--ip_version=ipv6", *_IPV6, *_IPV6_ERRORS),
+}
+ADDRESSES = {
+    "ipv4": ("inet=192.168.0.1/16",),
+    "mapped": ("inet=192.168.0.1/16",),
+    # IPv6's header is 20 bytes longer, so that both have the same maximum segment size
+    "ipv6": ("inet6=fd3d:0a0b:17d6::1/64", "mtu=1520"),
+}
 LIBRARY = "libstack_packetdrill.so"
 NOISE = ("stack: ", "sysctl: ")  # knobs of Linux that the stack does not have
+
+# Scripts turn segmentation offload off for a tun device, which does not exist here.
+ETHTOOL = """#!/bin/sh
+case "$*" in *"tso off"*) sysctl -q net.inet.tcp.tsomax=1460 ;; esac
+"""
 
 # The scripts' own program writes to /proc/sys, which belongs to the host, and writes a script that undoes it.
 SET_SYSCTLS = """#!/bin/sh
@@ -33,6 +53,13 @@ chmod +x "$undo"
 for setting; do sysctl -q "${setting#/proc/sys/}"; done
 exit 0
 """
+
+
+def families_of(script: Path) -> tuple[str, ...]:
+    """The families that a script is for: a name that ends in v4 or v6 excludes the others."""
+    if script.stem.endswith("v6"):
+        return ("ipv6",)
+    return ("ipv4", "mapped") if script.stem.endswith("v4") else FAMILIES
 
 
 def helpers_of(folder: Path) -> set[Path]:
@@ -71,6 +98,8 @@ def prepare(folder: Path, installed: Installed, room: Path) -> Path:
     (programs / "sysctl").symlink_to(installed.prefix / "libexec" / "stack" / "sysctl")
     for name in ("ip", "tc"):  # they set up a tun device, which does not exist here
         (programs / name).symlink_to("/bin/true")
+    (programs / "ethtool").write_text(ETHTOOL)
+    (programs / "ethtool").chmod(0o755)
     return copy
 
 
@@ -84,8 +113,8 @@ class Runner:
     scripts: Path
     tunables: Sequence[str]
 
-    def error(self, script: Path) -> str | None:
-        """Run a script; return None if it passes, or the first line of the error."""
+    def error(self, script: Path, family: str) -> str | None:
+        """Run a script with a family; return None if it passes, or the first line of the error."""
         library = self.installed.build / LIBRARY
         with tempfile.TemporaryDirectory(dir=self.room) as own:
             control = Path(own) / "control"
@@ -95,10 +124,10 @@ class Runner:
                 "STACK_CTL": str(control),
                 "LD_PRELOAD": str(library),  # for TCP_INFO in Python blocks, and sendfile
             }
-            flags = " ".join((f"inet={LOCAL}/16 ctl.path={control}", *self.tunables))
+            flags = " ".join((*ADDRESSES[family], f"ctl.path={control}", *self.tunables))
             command = [
                 self.program,
-                f"--local_ip={LOCAL}",
+                *OPTIONS[family],
                 f"--so_filename={library}",
                 f"--so_flags={flags}",
                 script.name,
@@ -120,34 +149,40 @@ class Runner:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith(NOISE)]
         return lines[0] if lines else f"status {done.returncode}"
 
-    def result(self, script: Path) -> Result:
-        """Run a script of the room."""
-        error = self.error(script)
+    def result(self, script: Path, family: str) -> Result:
+        """Run a script of the room with a family."""
+        error = self.error(script, family)
         name = str(script.relative_to(self.scripts))
         named = tuple(dict.fromkeys(clauses(script.read_text(errors="replace"))))
-        return Result(name, "ipv4", "pass" if error is None else "fail", named, error)
+        return Result(name, family, "pass" if error is None else "fail", named, error)
 
 
-def run_folders(folders: Sequence[Path], parts: Sequence[str], tunables: Sequence[str]) -> Iterator[Result]:
-    """Run the scripts below folders, one for each CPU; `parts` of names select some."""
+def run_folders(
+    folders: Sequence[Path], parts: Sequence[str], families: Sequence[str], tunables: Sequence[str]
+) -> Iterator[Result]:
+    """Run the scripts below folders with families, one for each CPU; `parts` of names select some."""
     program = find_program()
     for folder in folders:
-        yield from _run_folder(program, folder, parts, tunables)
+        yield from _run_folder(program, folder, parts, families, tunables)
 
 
-def _run_folder(program: str, folder: Path, parts: Sequence[str], tunables: Sequence[str]) -> Iterator[Result]:
+def _run_folder(
+    program: str, folder: Path, parts: Sequence[str], families: Sequence[str], tunables: Sequence[str]
+) -> Iterator[Result]:
     installed = Installed(targets=[LIBRARY])
     try:
         with tempfile.TemporaryDirectory(prefix="conformance-") as room:
             scripts = prepare(folder, installed, Path(room))
             chosen = [
-                path
+                (path, family)
                 for path in sorted(scripts.rglob("*.pkt"))
+                for family in families_of(path)
+                if family in families
                 if not parts or any(part in str(path.relative_to(scripts)) for part in parts)
             ]
             runner = Runner(program, installed, Path(room), scripts, tunables)
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                yield from pool.map(runner.result, chosen)
+                yield from pool.map(runner.result, *zip(*chosen, strict=True))
     finally:
         installed.remove()
 
