@@ -211,6 +211,7 @@ EXPORT ssize_t
 recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct file *f = fget_type(fd, FT_SOCKET);
+	struct msghdr result;
 	ssize_t len;
 
 	if (f == NULL) {
@@ -223,8 +224,13 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 		frele(f);
 		return (api_return(address_bad(msg) ? EFAULT : EMSGSIZE, 0));
 	}
-	msg->msg_flags = 0;
-	return (receive(f, msg, flags));
+	result = *msg;
+	/* an error leaves the message as it was, as in Linux */
+	result.msg_flags = 0;
+	len = receive(f, &result, flags);
+	if (len >= 0)
+		*msg = result;
+	return (len);
 }
 
 /*

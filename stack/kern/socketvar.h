@@ -142,8 +142,9 @@ struct socket {
 	struct sockbuf	 so_rcv GUARDED_BY(so_lock), so_snd GUARDED_BY(so_lock);
 	/* [s] errors of sent datagrams, for MSG_ERRQUEUE */
 	struct sockbuf	 so_errors GUARDED_BY(so_lock);
-	/* [s] sends with MSG_ZEROCOPY that were reported */
+	/* [s] MSG_ZEROCOPY: sends that were reported; first of the last report */
 	uint32_t	 so_zerocopies GUARDED_BY(so_lock);
+	uint32_t	 so_zerofirst GUARDED_BY(so_lock);
 	LIST_HEAD(, sowatch) so_watch GUARDED_BY(so_lock);	/* [s] */
 	LIST_ENTRY(socket) so_all GUARDED_BY(solist_lock);	/* [l] */
 	/* Members of a child, until it is accepted. */
