@@ -250,7 +250,8 @@ m_pack(struct mbuf *last, struct mbuf *m)
 	for (; m != NULL; m = next) {
 		next = m->m_next;
 		m->m_next = NULL;
-		if (m->m_len <= PACK_MAX && m_trailingspace(last) >= m->m_len) {
+		if (m->m_len <= PACK_MAX && (last->m_flags & M_EOR) == 0 &&
+		    m_trailingspace(last) >= m->m_len) {
 			memcpy(last->m_data + last->m_len, m->m_data, m->m_len);
 			last->m_len += m->m_len;
 			m_free(m);

@@ -64,6 +64,7 @@ struct pkthdr {
 #define	M_BCAST		0x01	/* link-level broadcast */
 #define	M_MCAST		0x02
 #define	M_LOCALCOPY	0x04	/* this host sent it: lo_copy() */
+#define	M_EOR		0x08	/* a record ends with it: nothing is packed in */
 /* The higher bits hold the queue of rcvif that received the packet. */
 #define	M_QUEUE_SHIFT	8
 

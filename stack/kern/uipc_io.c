@@ -202,7 +202,7 @@ sosend_more(const struct socket *so, size_t resid, int flags)
     REQUIRES(so->so_lock)
 {
 	if (__predict_true(resid == 0))
-		return (flags & (MSG_MORE | MSG_OOB));
+		return (flags & (MSG_MORE | MSG_OOB | MSG_EOR));
 	return (sosendspace(so, resid, true) > 0 ? MSG_MORE : 0);
 }
 

@@ -9,6 +9,7 @@
  * the old size and counts as a loss for congestion control, which is
  * conservative.
  */
+#include "netinet/tcp_record.h"
 #include "netinet/tcp_var.h"
 
 /* supported by every path (RFC 4821 section 7.7) */
@@ -164,6 +165,7 @@ tcp_mtu_probe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	const uint32_t size = next_size(tp);
 	const uint32_t flight = tp->snd_max - tp->snd_una;
 	uint32_t len;
+	bool ends;
 
 	if (size == 0)
 		return (0);
@@ -173,6 +175,9 @@ tcp_mtu_probe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	    tp->snd_wnd < flight + len ||
 	    tp->snd_cwnd < tcp_pipe(tp) + tp->t_maxseg ||
 	    tp->snd_cwnd < len + BEHIND * tp->t_maxseg)
+		return (0);
+	if ((tp->t_flags & TF_RECORDS) &&
+	    tcp_record_rest(tp, tp->snd_max, len, &ends) < len)
 		return (0);
 	TCPSTAT_INC(mtuprobe);
 	tp->t_mtu.probe = size;

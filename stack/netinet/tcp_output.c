@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "netinet/tcp_header.h"
+#include "netinet/tcp_record.h"
 
 /* Data up to this length is copied after the header instead of shared. */
 #define	TCP_COPYMAX	160
@@ -112,35 +113,6 @@ usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 	return (queued < wnd ? queued : wnd);
 }
 
-/*
- * The max burst as Linux sizes it, in bytes: what the connection sends in
- * about 1 ms, and more if the path is short, but min_segs segments at least;
- * and half the congestion window, so that two bursts can be in flight.
- */
-__cold static uint32_t
-paced_burst(const struct tcpcb *tp, uint32_t most, uint32_t min_segs)
-{
-	const uint32_t cwnd = tp->snd_cwnd / tp->t_maxseg, half = cwnd > 1 ?
-	    cwnd / 2 : 1;
-	const unsigned percent = tp->snd_cwnd < tp->snd_ssthresh / 2 ?
-	    200 : 120;
-	const nsec_t shift = tp->t_rttmin / NSEC_PER_USEC / 512;
-	const nsec_t rtt = tp->t_rttlast != NSEC_FOREVER &&
-	    tp->t_rttlast > tp->t_srtt ? tp->t_rttlast : tp->t_srtt;
-	uint64_t bytes = shift < 32 ? 65536U >> shift : 0;
-	uint32_t segs;
-
-	if (rtt > 0)
-		bytes += (uint64_t)tp->snd_cwnd * percent *
-		    (NSEC_PER_SEC / 100 / 1024) / rtt;
-	if (bytes > most)
-		bytes = most;
-	segs = (uint32_t)bytes / tp->t_maxseg;
-	if (segs < min_segs)
-		segs = min_segs;
-	return ((segs < half ? segs : half) * tp->t_maxseg);
-}
-
 /* How many of len bytes, more than a segment, one burst may have. */
 static uint32_t
 burst(const struct tcpcb *tp, uint32_t len)
@@ -150,7 +122,8 @@ burst(const struct tcpcb *tp, uint32_t len)
 
 	most -= tcp_tail(tp, most);
 	if (__predict_false(min_segs != 0)) {
-		const uint32_t paced = paced_burst(tp, most, min_segs);
+		const uint32_t paced = tcp_burst_paced(tp, most,
+		    min_segs);
 
 		most = paced < most ? paced : most;
 	}
@@ -180,6 +153,22 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 	    (tp->t_flags & (TF_CORK | TF_MORE)) == 0))
 		return (len);
 	return (0);
+}
+
+/* Like worthwhile(), of the next record; one that another follows is due. */
+__cold static uint32_t
+worthwhile_record(const struct tcpcb *tp, uint32_t len, uint32_t queued)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	uint32_t record;
+	bool ends;
+
+	if (len == 0)
+		return (0);
+	record = tcp_record_rest(tp, tp->snd_max, queued, &ends);
+	if (len < record || record == queued)
+		return (worthwhile(tp, len, queued));
+	return (record > tp->t_maxseg ? burst(tp, record) : record);
 }
 
 /*
@@ -284,7 +273,10 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 		return (true);
 	queued = cc > off ? cc - off : 0;
 	tx->tx_seq = tp->snd_max;
-	tx->tx_len = worthwhile(tp, usable_window(tp, off, queued), queued);
+	tx->tx_len = usable_window(tp, off, queued);
+	tx->tx_len = __predict_false(tp->t_flags & TF_RECORDS) ?
+	    worthwhile_record(tp, tx->tx_len, queued) :
+	    worthwhile(tp, tx->tx_len, queued);
 	if (tx->tx_len > tp->t_maxseg && must_be_single(tp, tx->tx_seq))
 		tx->tx_len = tp->t_maxseg;
 	tx->tx_fin = tcp_sends_fin(tp->t_state) && off + tx->tx_len == cc;
@@ -450,8 +442,11 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	unsigned optlen;
 	uint32_t asked = *len;
 	uint8_t flags = TH_ACK, ecn;
+	bool ends = false;
 	int error;
 
+	if (__predict_false(tp->t_flags & TF_RECORDS) && *len > 0)
+		*len = tcp_record_rest(tp, seq, *len, &ends);
 	m = build_segment(tp, seq, len, &optlen);
 	if (*len < asked)
 		fin = false;
@@ -463,7 +458,7 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	 * it makes receivers that merge segments deliver it.
 	 */
 	if (*len > 0 && ((seq + *len == tp->snd_una + sb->sb_cc &&
-	    (tp->t_flags & TF_NOPUSH) == 0) || *len > tp->t_maxseg))
+	    (tp->t_flags & TF_NOPUSH) == 0) || *len > tp->t_maxseg || ends))
 		flags |= TH_PUSH;
 	flags |= tcp_ecn_output(tp, *len > 0 && seq == tp->snd_max, &ecn);
 	if (tp->t_flags & TF_ECN) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/ip.h>
 
+#include "netinet/tcp_record.h"
 #include "netinet/tcp_var.h"
 
 static int
@@ -280,6 +281,16 @@ tcp_usr_sendroom(const struct socket *so, bool fill)
 	return (most > unsent ? most - unsent : 0);
 }
 
+/* The last byte that was written is urgent, or ends a record. */
+__cold static void
+mark_end(struct tcpcb *tp, int flags) REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	if (flags & MSG_OOB)
+		tcp_urgent_send(tp);
+	if (flags & MSG_EOR)
+		tcp_record_end(tp);
+}
+
 __hot static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
@@ -295,8 +306,8 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags |= TF_MORE | TF_NOPUSH;
 	else
 		tp->t_flags &= ~(unsigned)(TF_MORE | TF_NOPUSH);
-	if (__predict_false(flags & MSG_OOB))
-		tcp_urgent_send(tp);
+	if (__predict_false(flags & (MSG_OOB | MSG_EOR)))
+		mark_end(tp, flags);
 	/* if sending failed, a timer retries */
 	(void)tcp_output(tp);
 	if ((flags & MSG_MORE) && atomic_load_u32(&tcp_more_acked))

@@ -18,6 +18,7 @@
  *	tcp_defer.c	deferred ACKs and output
  *	tcp_urgent.c	urgent data, either way
  *	tcp_output.c	building and sending segments; tcp_header.h
+ *	tcp_record.c	records (MSG_EOR)
  *	tcp_respond.c	resets and answers without data
  *	tcp_lock.c	the choice of locking; tcp_lock_NAME.c: strategies
  *	tcp_timer.c	timeouts
@@ -91,6 +92,7 @@ enum tcp_timer {
 #define	TF_NOPUSH	0x8000	/* MSG_MORE of the last write: no PSH */
 /* a delayed ACK was sent without data, and data was not answered since */
 #define	TF_ONEWAY	0x10000
+#define	TF_RECORDS	0x20000	/* MSG_EOR: the send buffer has records */
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -546,6 +548,10 @@ uint32_t tcp_now_ts(const struct tcpcb *);
 uint32_t tcp_ts_at(const struct tcpcb *, nsec_t);
 /* Whether the rate limit permits a challenge ACK (RFC 5961 section 7). */
 bool	 tcp_challenge_ok(struct tcpcb *);
+
+/* tcp_burst.c: bytes of a burst that may have most bytes, and should have min_segs. */
+__cold uint32_t tcp_burst_paced(const struct tcpcb *, uint32_t most,
+	    uint32_t min_segs);
 
 /* tcp_respond.c */
 /*
