@@ -51,6 +51,8 @@ static const struct preset {
 	{ TCP "min_tso_segs", { [LINUX] = "2" } },
 	/* include/net/tcp.h: TCP_MAX_QUICKACKS */
 	{ TCP "quickacks", { [LINUX] = "16" } },
+	/* tcp_reno_ssthresh(), cubictcp_recalc_ssthresh(): snd_cwnd */
+	{ TCP "reduce_cwnd", { [LINUX] = "1" } },
 	/* FreeBSD: rexmit_min and rexmit_slop; OpenBSD: TCPTV_MIN */
 	{ TCP "rexmit_min", { [FREEBSD] = "230", [OPENBSD] = "1000" } },
 	/* FreeBSD: net.inet.tcp.recvspace; OpenBSD: tcp_recvspace */

@@ -92,12 +92,19 @@ arm_undo(struct tcpcb *tp)
 	    .ssthresh = tp->snd_ssthresh, .ccstate = tp->t_ccstate };
 }
 
-/* Starts a reduction from a window of flight bytes. */
+/*
+ * Starts a reduction from a window of flight bytes, which is what was used of
+ * it (RFC 5681 equation 4, RFC 9438 section 4.6).  Linux starts from the
+ * congestion window: tcp_reno_ssthresh(), cubictcp_recalc_ssthresh().
+ */
 __cold static void
 reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
     uint32_t flight)
 {
-	tp->t_prr = (struct tcp_prr){ .flight = flight };
+	tp->t_prr = (struct tcp_prr){
+		.flight = atomic_load_u32(&tcp_reduce_cwnd) != 0 ?
+		    tp->snd_cwnd : flight
+	};
 	tp->t_cc->cc_cong_signal(tp, signal);
 	tp->snd_recover = tp->snd_max;
 	tp->t_recovery = state;
@@ -254,7 +261,7 @@ reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
 		send = (int64_t)prr->delivered - prr->out;
 		if (send < news)
 			send = news;
-		if (a->acked > 0 && !lost)
+		if (a->acked > 0 && !lost && tp->t_recovery == TR_FAST)
 			send += tp->t_maxseg;
 		if (send > tp->snd_ssthresh - pipe)
 			send = tp->snd_ssthresh - pipe;

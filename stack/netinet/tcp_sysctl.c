@@ -107,6 +107,10 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_more_acked, "more_acked", 0, 0, 1,			\
 	    "1: the next transmission, such as an answer to an ACK, "	\
 	    "releases what MSG_MORE holds back, as in Linux")		\
+	X(tcp_reduce_cwnd, "reduce_cwnd", 0, 0, 1,			\
+	    "0: a loss reduces from the data in flight (RFC 5681 "	\
+	    "equation 4, RFC 9438 section 4.6); 1: from the congestion "	\
+	    "window, although it may not have been used, as in Linux")	\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 
