@@ -185,7 +185,7 @@ TEST(small_writes_take_little_memory)
 	ssize_t n;
 
 	pair(SOCK_STREAM | SOCK_NONBLOCK, s);
-	OK(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &(int){ 4 << 20 },
+	OK(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &(int){ 128 << 10 },
 	    sizeof(int)));
 	before = resident_pages();
 	while (send(s[0], &(char){ (char)(written % 127) }, 1, 0) == 1)
