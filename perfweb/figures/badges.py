@@ -9,7 +9,7 @@ from perfweb.figures.svg import escape
 from perfweb.stats.comparison import Verdict
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.names import short
-from perfweb.verdicts.numbers import MINUS
+from perfweb.verdicts.numbers import percent
 from perfweb.verdicts.wording import CHANGED, MARKS, brief_words, css_name
 
 _HEIGHT, _PADDING, _CHARACTER = 20, 8, 6.3  # in pixels; the width of a character is that of 11 px Verdana, generously
@@ -51,8 +51,7 @@ def badge_of_test(comparison: TestComparison) -> str:
     result = comparison.result
     words = f"{MARKS[result.verdict]} {brief_words(comparison)}"
     if result.effect and result.verdict in CHANGED:
-        change = f"{result.effect.interval.percent:+.1f}".replace("-", MINUS)
-        words = f"{MARKS[result.verdict]} {change} % {result.verdict}"
+        words = f"{MARKS[result.verdict]} {percent(result.effect.interval.percent, signed=True)} {result.verdict}"
     if result.verdict is Verdict.EQUIVALENT:
         words += f" within ±{result.margin:g} %"
     words += "".join(f", ⚠ {caution}" for caution in comparison.cautions)

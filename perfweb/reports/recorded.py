@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfweb.manual.documents import documents
+from perfweb.verdicts.numbers import LARGE_PERCENT, MINUS, THIN_SPACE, interval, percent
 
 TABLES = (("measured/knobs", "Published comparisons"), ("measured/simulator", "Published results"))
 """Documents, and their sections with such a table."""
@@ -17,9 +18,7 @@ HERE = {"here, %": "measured", "simulated, %": "simulated"}
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was compared, the published change, ours in percent, how it was obtained, and whether the signs are
-    equal.
-    """
+    """What was compared, the published change, ours, how it was obtained, and whether the signs are equal."""
 
     title: str
     published: str
@@ -45,4 +44,14 @@ def _table(document: str, heading: str) -> Iterator[Recorded]:
         ((column, kind),) = ((column, kind) for column, kind in HERE.items() if column in cells)
         machine = f" ({cells['machine']})" if "machine" in cells else ""
         anchor = heading.lower().replace(" ", "-")
-        yield Recorded(cells[""] + machine, cells["published"], cells[column], kind, cells["sign"], document, anchor)
+        here = _change(cells[column])
+        yield Recorded(cells[""] + machine, cells["published"], here, kind, cells["sign"], document, anchor)
+
+
+def _change(cell: str) -> str:
+    """Write a change as the pages do, with the digits of the table: "+71.6 (+68.4 to +74.9)" is in percent."""
+    change, *ends = map(float, cell.replace("(", " ").replace(" to ", " ").replace(")", " ").split())
+    if change >= LARGE_PERCENT:
+        return interval(change, *ends) if ends else percent(change, signed=True)
+    first, blank, rest = cell.partition(" ")
+    return f"{first}{THIN_SPACE}%{blank}{rest}".replace("-", MINUS)

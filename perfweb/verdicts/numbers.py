@@ -12,10 +12,13 @@ _PREFIXED = {"bits/s": "bit/s", "bytes/s": "B/s"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SPELLED = {"us": "µs"}
 _SIGNIFICANT_DIGITS = 5
+LARGE_PERCENT = 900.0
+"""Changes from here on, to the tenfold value, are written as factors."""
 
 NOTHING = "\N{EN DASH}"
 """The text for a missing number."""
 
+TIMES = "\N{MULTIPLICATION SIGN}"
 MINUS = "\N{MINUS SIGN}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 
@@ -52,11 +55,32 @@ def grouped(value: float, decimals: int) -> str:
 
 
 def percent(value: float | None, *, signed: bool = False) -> str:
-    """Return a percentage with two decimals, NOTHING for None and NaN."""
+    """Return a percentage with two decimals, NOTHING for None and NaN.
+
+    A signed one is a change: "+8.00 %", and from the tenfold value on its factor, as factor() writes it.
+    """
     if value is None or math.isnan(value):
         return NOTHING
-    text = f"{value:+.2f}" if signed else f"{value:.2f}"
-    return f"{text.replace('-', MINUS)}{THIN_SPACE}%"
+    if signed and value >= LARGE_PERCENT:
+        return factor(value)
+    sign = "+" if signed and not math.copysign(1.0, value) < 0 else ""
+    return f"{sign}{grouped(value, 2)}{THIN_SPACE}%"
+
+
+def factor(value: float) -> str:
+    """Return a change in percent as the factor between the two values, with three digits or more."""
+    times = 1 + value / 100
+    return f"{TIMES}{grouped(times, 0 if abs(times) >= 100 else 1 if abs(times) >= 10 else 2)}"
+
+
+def interval(value: float, low: float, high: float) -> str:
+    """Return a change with its interval, all in percent: "+8.00 % (+7.10 to +8.90)". A change that is written as a
+    factor has an interval of factors.
+    """
+    if max(value, high) >= LARGE_PERCENT and low > -100:
+        return f"{factor(value)} ({factor(low)} to {factor(high)})"
+    low_words, high_words = (percent(end, signed=True).removesuffix("%").rstrip() for end in (low, high))
+    return f"{percent(value, signed=True)} ({low_words} to {high_words})"
 
 
 def duration(length: timedelta | float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol
 from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
 from perfweb.stats.ratio import Change
 from perfweb.stats.student import MINIMUM_SAMPLES
-from perfweb.verdicts.numbers import NOTHING, duration, percent
+from perfweb.verdicts.numbers import NOTHING, duration, interval, percent
 
 MARKS = {
     Verdict.FAILED: "✗",
@@ -92,7 +92,7 @@ def change_words(seen: Change | None) -> str:
     """Return a change in percent with its interval, NOTHING without one."""
     if seen is None:
         return NOTHING
-    return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
+    return interval(seen.percent, seen.low, seen.high)
 
 
 def verdict_words(
@@ -185,8 +185,3 @@ DOUBT = (
 def css_name(verdict: Verdict) -> str:
     """Return the name of a verdict in the style sheet and in graphs."""
     return verdict.name.lower().replace("_", "-")
-
-
-def _bound(value: float) -> str:
-    """Write a bound of an interval like percent(), without the unit, which the change itself has."""
-    return percent(value, signed=True).removesuffix("%").rstrip()

@@ -13,7 +13,7 @@ from django.test import Client
 
 from perfweb.figures.badges import badge
 from perfweb.runs.models import Measurement, Run, RunState
-from perfweb.verdicts.numbers import MINUS
+from perfweb.verdicts.numbers import MINUS, percent
 from perfweb.verdicts.run_verdicts import verdicts
 from tests.factories import DEMO_TESTS, create_history
 
@@ -42,7 +42,7 @@ def test_the_badge_of_a_test_shows_its_verdict(client: Client, run: Run) -> None
     ((_, (pair,)),) = verdicts([run])
     change = pair.tests[0].change
     assert change
-    assert title(root) == f"tcp.rr direct vs deferred: ▲ +{change.percent:.1f} % faster"
+    assert title(root) == f"tcp.rr direct vs deferred: ▲ {percent(change.percent, signed=True)} faster"
     assert [text.text for text in root.iter(f"{SVG}text")] == title(root).split(": ")
     _, other = picture(client, f"/runs/{run.pk}/compare/direct..deferred/badge.svg", {"test": DEMO_TESTS[4]})
     assert title(other).startswith(f"tcp.rr/host-router-host/ipv4 deferred vs direct: ▼ {MINUS}")

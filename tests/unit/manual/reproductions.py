@@ -22,8 +22,8 @@ has the same, beside the newest runs of the site.
 `perfweb/reports/published.yaml` and the tables of [strategies](../measured/knobs.md#published-comparisons) and
 [predictions](../measured/simulator.md#published-results).
 
-Effects are changes in percent of the compared variant. Hosts, links and kernels differ by up to twenty
-years, so compare signs and order, not sizes.
+Effects are changes of the compared variant, from the tenfold value on as a factor. Hosts, links and kernels
+differ by up to twenty years, so compare signs and order, not sizes.
 """
 
 
@@ -35,9 +35,9 @@ def reproductions(_: pytest.MonkeyPatch) -> str:
 def _experiment(one: Experiment) -> Iterator[str]:
     yield from (f"## {one.year}: {one.title}", "", f"{one.claim} {one.source}.", "")
     yield from (
-        f"- **There**: {one.setup}",
-        f"- **Here**: {one.here} (plan `{one.name}`)",
-        f"- **Differs**: {one.differs}",
+        f"- **Set-up then**: {one.setup}",
+        f"- **Set-up here**: {one.here} (plan `{one.name}`)",
+        f"- **Differences**: {one.differs}",
     )
     if one.simulated:
         yield f"- **Simulated**: plan `{one.simulated}`"
@@ -48,7 +48,7 @@ def _experiment(one: Experiment) -> Iterator[str]:
         yield f"| `{effect.test}` | {effect.variant} | {effect.base or plan.baseline} | {effect.change.words}{note} |"
     yield ""
     if rows := recorded(one.year):
-        yield from ("| recorded by the project | published | here, % | how | sign |", "|---|---|---|---|---|")
+        yield from ("| recorded by the project | published | here | how | sign |", "|---|---|---|---|---|")
         yield from (f"| {row.title} | {row.published} | {row.here} | {row.kind} | {row.sign} |" for row in rows)
     else:
         yield "The project has recorded no result of it beside the runs of a site."

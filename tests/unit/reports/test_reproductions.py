@@ -13,6 +13,7 @@ from perfweb.manual.documents import documents
 from perfweb.reports.published import experiments
 from perfweb.reports.recorded import TABLES, recorded
 from perfweb.runs.models import Run, RunState
+from perfweb.verdicts.numbers import TIMES
 from tests.factories import create_plan, create_run
 from tests.unit.pages import page, text_of
 
@@ -60,7 +61,7 @@ def test_the_newest_finished_run_is_beside_the_published_effects(client: Client)
     newest = _run_of("dispatch-2005", CONNECT)
     _run_of("dispatch-2005", CONNECT, state=RunState.FAILED)
     part = _part(client, 2005)
-    assert f"Measured run {newest.pk} on" in part
+    assert f"Measured on this site run {newest.pk} on" in part
     assert "manage.py submit" not in part
     row = part.partition(f"{CONNECT} direct against the baseline")[2].partition("host-router-host")[0]
     assert re.search(
@@ -76,9 +77,9 @@ def test_a_sample_is_shown_until_there_is_a_result_of_this_site(client: Client) 
     elsewhere.save()
     sample.testbed = elsewhere
     sample.save()
-    assert f"Measured run {real.pk} on" in _part(client, 2005)
+    assert f"Measured on this site run {real.pk} on" in _part(client, 2005)
     Run.objects.filter(pk=real.pk).update(state=RunState.FAILED)
-    assert re.search(rf"Measured run {sample.pk} on .*\(sample\)", _part(client, 2005))
+    assert re.search(rf"Measured on this site run {sample.pk} on .*\(sample\)", _part(client, 2005))
 
 
 @pytest.mark.django_db
@@ -90,7 +91,7 @@ def test_a_run_of_the_simulated_machine_has_a_column_of_its_own(client: Client) 
         variant.save()
     part = _part(client, 2025)
     assert "manage.py submit parallel-2025" in part
-    assert f"Simulated run {run.pk} on" in part
+    assert f"Simulated on this site run {run.pk} on" in part
     assert re.search(
         r"mem\.tcp\.1/host-host/ipv4 shared-socket against the baseline \S25.* \S \+1[12]\.\d+ .* the other sign", part
     )
@@ -104,7 +105,7 @@ def test_the_page_has_the_values_of_the_documents(client: Client) -> None:
     for one in experiments():
         for row in recorded(one.year):
             assert " ".join(row.title.split()) in text
-            assert row.here in text
+            assert " ".join(row.here.split()) in text
 
 
 def test_each_row_of_the_tables_in_the_documents_belongs_to_an_experiment() -> None:
@@ -116,3 +117,11 @@ def test_each_row_of_the_tables_in_the_documents_belongs_to_an_experiment() -> N
         assert len(rows) == len([row for row in found if row.document == document])
     assert all(row.sign in ("as published", "opposite sign") for row in found)
     assert {row.kind for row in found} == {"measured", "simulated"}
+
+
+def test_a_recorded_change_is_written_as_on_other_pages() -> None:
+    found = {row.title: row.here for row in recorded(2005)}
+    assert found["direct against deferred, packets forwarded in a second of CPU"].count("\u202f%") == 1
+    large = "direct against deferred, a stream through a router, 1 CPUs (xeon-2005)"
+    assert found[large] == f"{TIMES}1\u202f153"
+    assert all("-" not in row.here for one in experiments() for row in recorded(one.year))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfweb.verdicts.numbers import MINUS, NOTHING, THIN_SPACE, duration, grouped, percent, scale_for
+from perfweb.verdicts.numbers import MINUS, NOTHING, THIN_SPACE, TIMES, duration, grouped, interval, percent, scale_for
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,31 @@ def test_signs() -> None:
     assert grouped(-1234.5, 1) == f"{MINUS}1{THIN_SPACE}234.5"
     assert percent(-8.0, signed=True) == f"{MINUS}8.00{THIN_SPACE}%"
     assert percent(8.0, signed=True) == f"+8.00{THIN_SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (115168.7, "*1_153"), (1400.0, "*15.0"), (900.0, "*10.0"), (899.99, "+899.99_%"), (0.0, "+0.00_%"),
+        (-99.99, "-99.99_%"), (-2000.0, "-2_000.00_%"),
+    ],
+)  # fmt: skip
+def test_a_large_change_is_a_factor(value: float, text: str) -> None:
+    assert percent(value, signed=True) == text.replace("_", THIN_SPACE).replace("-", MINUS).replace("*", TIMES)
+
+
+def test_an_interval_has_one_unit() -> None:
+    assert interval(8.0, 7.1, 8.9) == f"+8.00{THIN_SPACE}% (+7.10 to +8.90)"
+    assert (
+        interval(115168.7, 110000, 120000)
+        == f"{TIMES}1{THIN_SPACE}153 ({TIMES}1{THIN_SPACE}101 to {TIMES}1{THIN_SPACE}201)"
+    )
+    assert interval(850.0, -50.0, 1900.0) == f"{TIMES}9.50 ({TIMES}0.50 to {TIMES}20.0)"
+    assert interval(2000.0, -150.0, 4000.0) == f"{TIMES}21.0 ({MINUS}150.00 to {TIMES}41.0)"
+
+
+def test_a_large_share_has_its_thousands_apart() -> None:
+    assert percent(1234.5) == f"1{THIN_SPACE}234.50{THIN_SPACE}%"
 
 
 @pytest.mark.parametrize(
