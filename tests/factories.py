@@ -36,6 +36,7 @@ from perfweb.runs.models import (
 )
 from perfweb.runs.summaries import summarise
 from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 DEMO_TESTS = (
@@ -310,6 +311,24 @@ def create_history(commits: int, tests: Sequence[str] = DEMO_TESTS[:1], *, seed:
         runs.append(create_run(tests=tests, gain=gain, seed=seed + number, build=build, kernel=kernel))
     summarise([run.pk for run in runs])
     return runs
+
+
+def create_alert(runs: Sequence[Run], test: str = DEMO_TESTS[0], place: int = 1) -> Alert:
+    """A confirmed alert about `direct` on a branch that the runs measured, one commit each; `place` is the culprit."""
+    branch, made = TrackedBranch.objects.get_or_create(
+        name="head", defaults={"plan": "", "testbed": runs[0].testbed, "since": f"{0:040x}"}
+    )
+    if made:
+        for number, run in enumerate(runs):
+            branch.commits.create(
+                position=number, sha=f"{number:040x}", subject=f"net: change {number}", author="Ada", committed=START
+            ).runs.add(run)
+    commits = list(branch.commits.all())
+    alert = Alert.objects.create(
+        branch=branch, since=commits[0], until=commits[-1], culprit=commits[place], state=AlertState.CONFIRMED
+    )
+    alert.movements.create(variant="direct", test=test, better=False, suspected=-5.0)
+    return alert
 
 
 def create_knob_run(tests: Sequence[str] = DEMO_TESTS[:2], *, boots: int = 2, seed: int = 1) -> Run:

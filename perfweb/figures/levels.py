@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from perfweb.figures.plots import Figure, series_look
 from perfweb.figures.timelines import Line, Timeline
 from perfweb.stats.changepoint import ChangePoint, change_points
 from perfweb.stats.comparison import Direction, Verdict
+from perfweb.verdicts.numbers import Scale
 from perfweb.verdicts.wording import change_words
 
 REMEMBERED = 1000
@@ -97,16 +99,20 @@ def _spot(line: Line, place: int) -> Spot:
     return Spot(line.revision[place], int(line.run[place]))
 
 
-def draw_levels(figure: Figure, timeline: Timeline, found: Sequence[Shift]) -> Figure:
-    """Return the figure of a timeline with the levels of series that change, and a line with a label at each place."""
+def draw_levels(
+    figure: Figure, timeline: Timeline, found: Sequence[Shift], marks: Mapping[float, str] | None = None
+) -> Figure:
+    """Return the figure of a timeline with the levels of series that change, and a line with a label at each place;
+    `marks` are further labels by their positions.
+    """
     names = list(timeline.series)
     by_series: dict[str, list[Shift]] = {}
     for shift in found:
         by_series.setdefault(shift.series, []).append(shift)
     labels = timeline.letters
-    for shift in found:
-        if shift.label not in labels.get(shift.x, "").split():
-            labels[shift.x] = f"{labels.get(shift.x, '')} {shift.label}".strip()
+    for x, label in [*((shift.x, shift.label) for shift in found), *(marks or {}).items()]:
+        if label not in labels.get(x, "").split():
+            labels[x] = f"{labels.get(x, '')} {label}".strip()
     levels = (_levels(names.index(name), timeline, members) for name, members in by_series.items())
     return {"data": [*figure["data"], *levels], "layout": {**figure["layout"], **timeline.marked(labels)}}
 
@@ -114,18 +120,19 @@ def draw_levels(figure: Figure, timeline: Timeline, found: Sequence[Shift]) -> F
 def _levels(number: int, timeline: Timeline, members: Sequence[Shift]) -> Figure:
     """The levels of a series as steps."""
     line = timeline.series[members[0].series]
-    x, y = [float(line.x[0])], [members[0].found.before]
-    for shift in members:
-        x += [shift.x, shift.x]
-        y += [shift.found.before, shift.found.after]
-    x.append(float(line.x[-1]))
-    y.append(members[-1].found.after)
+    places = timeline.drawn_at(np.array([line.x[0], *(shift.x for shift in members), line.x[-1]])).tolist()
+    levels = [members[0].found.before, *(shift.found.after for shift in members)]
+    return level_line(series_look(number, members[0].series), places, levels, timeline.scale)
+
+
+def level_line(look: Figure, places: Sequence[float], levels: Sequence[float], scale: Scale) -> Figure:
+    """Draw levels as steps: each from its place to the next, so that there is one place more."""
     return {
-        **series_look(number, members[0].series),
+        **look,
         "type": "scatter",
         "mode": "lines",
-        "x": x,
-        "y": [value / timeline.scale.factor for value in y],
+        "x": [place for pair in pairwise(places) for place in pair],
+        "y": [level / scale.factor for level in levels for _ in (0, 1)],
         "hoverinfo": "skip",
         "line": {"width": 3},
     }

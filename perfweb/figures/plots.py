@@ -236,9 +236,9 @@ def runs_figure(
                 "mode": "lines+markers",
                 "x": [x for x, _ in known],
                 "y": [round(values[run], 4) for _, run in known],
-                "text": [f"run {run}" for _, run in known],
+                "text": [f"run {run}: {values[run]:.4g} {unit}" for _, run in known],
                 "customdata": [addresses[run] for _, run in known],
-                "hovertemplate": f"%{{text}}: %{{y}} {unit}",
+                "hovertemplate": "%{text}",
                 "line": {"dash": "dash"} if number >= SERIES_COLOURS else {},
             }
         )

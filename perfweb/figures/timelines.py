@@ -32,7 +32,8 @@ MOST_SERIES = 12
 MOST_ROWS = 30_000
 """Max summaries that one graph reads, the newest: 2000 commits with twelve series, and some more."""
 
-COMMIT, RUN = "commit", "run"
+COMMIT, TIME, RUN = "commit", "time", "run"
+_MOST_TICKS = 9
 _LETTERS = string.ascii_uppercase
 _WORDS = ("revisions", "environments")
 _BETWEEN_WORDS = "\x1f"
@@ -46,12 +47,21 @@ class RangeError(ValueError):
 
 @dataclass(frozen=True)
 class Window:
-    """The window: by commit (bounds are times) or by run (bounds are run numbers), and the number of newest points."""
+    """The window: by commit (bounds are times) or by run (bounds are run numbers), and the number of newest points.
+
+    Commits are drawn equally far apart, because many are made on one day and few on others; `dated`: by their times.
+    """
 
     by: str
     first: datetime | int | None = None
     last: datetime | int | None = None
     newest: int | None = None
+    dated: bool = False
+
+    @property
+    def name(self) -> str:
+        """What its points follow, as in the address of the page."""
+        return TIME if self.dated else self.by
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,22 @@ class Timeline:
         """Every position of the axis with a point, in order."""
         return np.unique(np.concatenate([line.x for line in self.series.values()]))
 
+    @cached_property
+    def runs(self) -> dict[int, float]:
+        """The position of each run that is the newest of a point."""
+        return {
+            run: x for line in self.series.values() for run, x in zip(line.run.tolist(), line.x.tolist(), strict=True)
+        }
+
+    @property
+    def even(self) -> bool:
+        """Whether points are drawn equally far apart."""
+        return self.window.name == COMMIT
+
+    def drawn_at(self, x: Numbers) -> Numbers:
+        """Return where positions of the axis are drawn."""
+        return np.searchsorted(self.places, x).astype(np.float64) if self.even else x
+
     @property
     def letters(self) -> dict[float, str]:
         """The letters of changes on the hosts, by position."""
@@ -120,8 +146,10 @@ class Timeline:
         return {x: " ".join(letters) for x, letters in marks.items()}
 
     def marked(self, labels: Mapping[float, str]) -> Figure:
-        """Return what a layout needs for labelled lines."""
-        return lettered(labels, float(self.places[-1] - self.places[0]))
+        """Return what a layout needs for labelled lines, given by their positions."""
+        ends = self.drawn_at(self.places[[0, -1]])
+        spots = self.drawn_at(np.asarray(list(labels), dtype=np.float64)).tolist()
+        return lettered(dict(zip(spots, labels.values(), strict=True)), float(ends[1] - ends[0]))
 
 
 def read_window(by: str, first: str, last: str, newest: str) -> Window:
@@ -308,14 +336,19 @@ def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
     return changes_of(lines)
 
 
-def timeline_figure(timeline: Timeline) -> Figure:
-    """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
+def timeline_figure(timeline: Timeline, commits: Mapping[int, str] | None = None) -> Figure:
+    """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom.
+
+    `commits` has the words about the commits of runs, with a blank before. The `ids` of points are sides that can be
+    compared.
+    """
+    commits = commits or {}
     scale = timeline.scale
-    dated = {"title": {"text": "time of the commit, or of its first run"}, "type": "date"}
     pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))
     traces = []
+    variants = [name.rpartition("/")[2] for name in timeline.series]
     for number, line, look in drawn({labels[name]: line for name, line in timeline.series.items()}):
         kept = line.picked(thinned(line.mean.tolist(), most))
         runs = kept.run.tolist()
@@ -324,11 +357,15 @@ def timeline_figure(timeline: Timeline) -> Figure:
                 **look,
                 "type": "scatter",
                 "mode": "lines+markers",
-                "x": kept.x.tolist(),
+                "x": timeline.drawn_at(kept.x).tolist(),
                 "y": (kept.mean / scale.factor).round(6).tolist(),
-                "text": [revision or f"run {run}" for revision, run in zip(kept.revision, runs, strict=True)],
+                "text": [
+                    f"{revision or f'run {run}'}{commits.get(run, '')}: {scale.text(mean)} {scale.unit}"
+                    for revision, run, mean in zip(kept.revision, runs, kept.mean.tolist(), strict=True)
+                ],
+                "ids": [f"{run}/{variants[number]}" for run in runs],
                 "customdata": [f"{pages}{run}/" for run in runs],
-                "hovertemplate": f"%{{text}}: %{{y}} {scale.unit}",
+                "hovertemplate": "%{text}",
                 "line": {"dash": "dash"} if number >= MOST_SERIES // 2 else {},
             }
         )
@@ -336,12 +373,28 @@ def timeline_figure(timeline: Timeline) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 420,
-            "xaxis": dated if timeline.window.by == COMMIT else _run_axis(timeline.places),
+            "xaxis": _axis(timeline),
             "yaxis": {"title": {"text": scale.unit}},
             **timeline.marked(timeline.letters),
-            "meta": {"zoom": timeline.window.by, "width": 1100},
+            "meta": {"zoom": timeline.window.name, "places": _places(timeline), "width": 1100},
         },
     }
+
+
+def _axis(timeline: Timeline) -> Figure:
+    if timeline.window.by == RUN:
+        return _run_axis(timeline.places)
+    if not timeline.even:
+        return {"title": {"text": "time of the commit, or of its first run"}, "type": "date"}
+    count = len(timeline.places)
+    ticks = list(range(0, count, -(-count // _MOST_TICKS)))
+    days = [datetime.fromtimestamp(timeline.places[place] / 1000, UTC).date().isoformat() for place in ticks]
+    return {"title": {"text": "commits, each with its date"}, "tickvals": ticks, "ticktext": days, "showgrid": False}
+
+
+def _places(timeline: Timeline) -> list[int]:
+    """Return the time of each commit in milliseconds since 1970, if the axis does not show it: a zoom needs it."""
+    return np.ceil(timeline.places).astype(np.int64).tolist() if timeline.even else []
 
 
 def _run_axis(places: Numbers) -> Figure:

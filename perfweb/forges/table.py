@@ -63,8 +63,8 @@ class Forge:
     """The API of one kind of forge.  Addresses have {path}, {pull}, {number}, {sha} and {since}.
 
     `checks` are addresses, each with a function that returns which permission its answer shows to be missing; `grant`
-    shows how to give it. `turns` are what makes an issue open or closed, `page` is where people read one, below the
-    forge's own address.
+    shows how to give it. `turns` are what makes an issue open or closed. `page` and `commit` are where people read an
+    issue and a commit, below the forge's own address.
     """
 
     pull_ref: str
@@ -73,6 +73,7 @@ class Forge:
     issues: Texts
     turns: Mapping[str, Mapping[str, str]]
     page: str
+    commit: str
     edit: str
     statuses: str
     checks: tuple[tuple[str, Callable[[object], str]], ...]
@@ -90,9 +91,12 @@ class Forge:
         return api.rstrip("/") + template.format(path=quote(path, safe="" if self.whole_path else "/"), **quoted)
 
     def issue_page(self, api: str, path: str, number: str) -> str:
-        """Where people read an issue: an API is below its forge, or on a host of its own beside it (api.github.com)."""
-        site = _API.sub("", api.rstrip("/")).replace("://api.", "://", 1)
-        return site + self.page.format(path=quote(path), number=quote(number, safe=""))
+        """Where people read an issue."""
+        return _site(api) + self.page.format(path=quote(path), number=quote(number, safe=""))
+
+    def commit_page(self, api: str, path: str, sha: str) -> str:
+        """Where people read a commit with its changes."""
+        return _site(api) + self.commit.format(path=quote(path), sha=sha)
 
     def status(self, state: str, description: str, url: str) -> dict[str, str]:
         """The content of a commit status; `state` is pending, success, failure or error."""
@@ -102,6 +106,11 @@ class Forge:
             "target_url": url,
             "context": STATUS_CONTEXT,
         }
+
+
+def _site(api: str) -> str:
+    """The address of a forge: its API is below it, or on a host of its own beside it (api.github.com)."""
+    return _API.sub("", api.rstrip("/")).replace("://api.", "://", 1)
 
 
 def _same(given: str, wanted: str) -> bool:
@@ -321,6 +330,7 @@ _GITHUB = Forge(
     issues=Texts(_ISSUES, f"{_ISSUES}?state=all&per_page=100&since={{since}}", _ONE_ISSUE, number="number"),
     turns={"open": {"state": "open"}, "closed": {"state": "closed"}},
     page="/{path}/issues/{number}",
+    commit="/{path}/commit/{sha}",
     edit="PATCH",
     statuses="/repos/{path}/statuses/{sha}",
     checks=(("/repos/{path}", _pushes),),
@@ -358,6 +368,7 @@ _GITLAB = Forge(
     ),
     turns={"open": {"state_event": "reopen"}, "closed": {"state_event": "close"}},
     page="/{path}/-/issues/{number}",
+    commit="/{path}/-/commit/{sha}",
     edit="PUT",
     statuses="/projects/{path}/statuses/{sha}",
     checks=(("/projects/{path}", _develops), ("/personal_access_tokens/self", _has_scope)),

@@ -24,7 +24,7 @@ from perfweb.tracking import periods, services, states
 from perfweb.tracking.alerts import ledger, notifications
 from perfweb.tracking.alerts.confirming import change_of, compared, in_words
 from perfweb.tracking.alerts.explaining import explain
-from perfweb.tracking.drawing import graphs
+from perfweb.tracking.drawing import graphs, graphs_near, newest_shifts
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
 from perfweb.tracking.series import read
@@ -69,7 +69,8 @@ def branch(request: HttpRequest, name: str) -> HttpResponse:
     found = _branch(name)
     alerts = list(Alert.objects.to_show().filter(branch=found))
     commits = list(found.commits.filter(position__isnull=False).order_by("-position"))
-    drawn = graphs(read(found).series, commits, [alert for alert in alerts if alert.state != AlertState.REFUTED])
+    unrefuted = [alert for alert in alerts if alert.state != AlertState.REFUTED]
+    drawn = graphs(read(found).series, commits, unrefuted, newest_shifts(found))
     context = {
         "branch": found,
         "alerts": alerts[:PER_PAGE],
@@ -111,12 +112,15 @@ def alert_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def alert(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the movements of an alert, their confirmation and bisection, and its comments."""
+    """Show the movements of an alert with the commits near it, their confirmation and bisection, and its comments."""
     found = _find(number)
     movements = list(found.movements.all())
     checks = list(found.checks.select_related("commit", "run"))
+    drawn = graphs_near(found, read(found.branch).series)
     context = {
         "alert": found,
+        "graphs": drawn,
+        "commit_page": notifications.commit_page(found.branch.mirror, found.culprit),
         "movements": [(movement, in_words(movement)) for movement in movements],
         "checks": [(check, _changes_of(check, movements)) for check in checks],
         "between": found.branch.commits.filter(
@@ -126,7 +130,7 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
         "explanation": explain(found, checks, movements),
         "issue": notifications.issue_of(found),
     }
-    return render(request, "tracking/alert.html", context)
+    return respond(request, "tracking/alert.html", context, drawn)
 
 
 def _changes_of(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str, Change | None]]:

@@ -22,6 +22,7 @@ from perfweb.submissions import states
 from perfweb.submissions.models import SubmissionState
 from tests.factories import (
     DEMO_TESTS,
+    create_alert,
     create_history,
     create_knob_run,
     create_queued_run,
@@ -38,6 +39,11 @@ PAGES = {
     "run": "/runs/{run}/",
     "watched": "/runs/{watched}/",
     "running": "/runs/{running}/",
+    "boots": "/runs/{run}/boots/",
+    "alerts": "/alerts/",
+    "alert": "/alerts/{alert}/",
+    "tracking": "/tracking/",
+    "branch": "/tracking/head/",
     "knobs": "/runs/{knobs}/matrix/",
     "choice": "/compare/?base=999/none&with=1/x",
     "pair": "/runs/{run}/compare/deferred..direct/",
@@ -76,6 +82,7 @@ def keys(live_server: LiveServer) -> dict[str, int]:
     states.received(submission, "author")
     submission.runs.add(run)
     return {
+        "alert": create_alert(history).number,
         "submission": submission.pk,
         "run": run.pk,
         "other": history[-1].pk,
@@ -107,6 +114,7 @@ def test_pages_of_patches_for_a_maintainer(own_page: Page, live_server: LiveServ
     accessible_and_fits(own_page, f"{live_server.url}/submissions/new/")
     for state in (SubmissionState.WAITING, SubmissionState.APPROVED):
         accessible_and_fits(own_page, f"{live_server.url}/submissions/{create_submission(state).pk}/actions/")
+    accessible_and_fits(own_page, f"{live_server.url}/runs/{create_run(tests=[TEST]).pk}/again/")
 
 
 @pytest.mark.django_db(transaction=True)

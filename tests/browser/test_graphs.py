@@ -109,15 +109,69 @@ def test_a_picture_can_be_kept_as_png(watched_page: Page, live_server: LiveServe
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_point_of_the_timeline_opens_its_run_and_a_frame_zooms(watched_page: Page, live_server: LiveServer) -> None:
+@pytest.mark.parametrize(
+    ("by", "first", "last"), [("commit", 1.5, 5), ("time", "2026-11-17", "2026-11-22"), ("run", 2.5, 7)]
+)
+def test_a_frame_zooms_and_is_kept_in_the_address(
+    watched_page: Page, live_server: LiveServer, by: str, first: float | str, last: float | str
+) -> None:
+    runs = create_history(6, DEMO_TESTS[:1])
+    if by == "run":
+        first, last = runs[2].pk, runs[-1].pk + 0.5
+    page = watched_page
+    page.goto(f"{live_server.url}/tests/{DEMO_TESTS[0]}/?by={by}&newest=50")
+    points = page.locator(".scatterlayer .point")
+    expect(points).to_have_count(12)
+    with page.expect_response(lambda answer: "from=" in answer.url):
+        part = {"xaxis.range[0]": first, "xaxis.range[1]": last}
+        page.evaluate("part => Plotly.relayout(document.querySelector('.plot'), part)", part)
+    expect(points).to_have_count(8)
+    assert "newest" not in page.url
+    page.reload()
+    expect(points).to_have_count(8)
+    with page.expect_response(lambda answer: "graphs=json" in answer.url):
+        page.evaluate("Plotly.relayout(document.querySelector('.plot'), {'xaxis.autorange': true})")
+    expect(points).to_have_count(12)
+    assert "from" not in page.url
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicked_points_can_be_compared(watched_page: Page, live_server: LiveServer) -> None:
     runs = create_history(6, DEMO_TESTS[:1])
     page = watched_page
     page.goto(f"{live_server.url}/tests/{DEMO_TESTS[0]}/")
     points = page.locator(".scatterlayer .point")
     expect(points).to_have_count(12)
-    with page.expect_response(lambda answer: "from=" in answer.url):
-        part = {"xaxis.range[0]": "2026-11-17", "xaxis.range[1]": "2026-11-22"}
-        page.evaluate("part => Plotly.relayout(document.querySelector('.plot'), part)", part)
-    expect(points).to_have_count(8)
-    points.first.click(force=True)
-    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run {runs[2].pk}")
+    # Plotly takes two clicks within 0.3 s for a double click, wherever they are.
+    page.evaluate("document.querySelector('.plot')._context.doubleClickDelay = 0")
+    points.nth(1).click(force=True)
+    picked = page.get_by_role("status")
+    expect(picked).to_contain_text("Click a second point to compare")
+    expect(picked.get_by_role("link", name=f"run {runs[1].pk}, deferred")).to_have_attribute(
+        "href", f"/runs/{runs[1].pk}/"
+    )
+    points.nth(1).click(force=True)  # the same one again is no pair
+    expect(picked.get_by_role("link", name="Compare these")).to_have_count(0)
+    points.nth(4).click(force=True)
+    expect(page.locator(".annotation-text").filter(has_text="B")).to_have_count(1)
+    picked.get_by_role("link", name="Compare these").click()
+    expect(page).to_have_url(f"{live_server.url}/compare/?base={runs[1].pk}%2Fdeferred&with={runs[4].pk}%2Fdeferred")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"{runs[4].pk}/deferred")
+
+
+def test_the_tab_key_reaches_a_graph_once(watched_page: Page, live_server: LiveServer, finished_run: Run) -> None:
+    page = watched_page
+    page.goto(f"{live_server.url}/runs/{finished_run.pk}/")
+    graph = page.locator(GRAPH)
+    graph.scroll_into_view_if_needed()
+    expect(graph.locator(".modebar-btn").first).to_be_attached()
+    plot = graph.locator(".plot")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    expect(graph.get_by_role("button", name="Download plot")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(graph.get_by_role("button", name="Zoom", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(plot).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(graph.get_by_role("link", name="SVG")).to_be_focused()

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
@@ -15,6 +15,7 @@ from perfweb.figures.levels import Shift, draw_levels, shifts
 from perfweb.figures.timelines import (
     COMMIT,
     RUN,
+    TIME,
     RangeError,
     Timeline,
     Window,
@@ -29,44 +30,63 @@ from perfweb.parameters import ParameterError, choice_in, possible, text_in, tex
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Summary
 from perfweb.stats.segmentation.noisemodels import SHORTEST
+from perfweb.tracking.marks import alerts_at, commit_words
 from perfweb.verdicts import names
 from perfweb.verdicts.tags import tag_of_database
 
 NEWEST = (50, 200, 1000)
 LISTED = 25
+WAYS = {COMMIT: "by commit", TIME: "by time", RUN: "by run"}
+"""What the points of a timeline can follow."""
+
+CHOICES = (("base", "Base"), ("with", "compared with it"))
+LOG = "log"
 
 
 @dataclass(frozen=True)
 class SpotRow:
-    """A commit or a run with the mean of each series, None if it was not measured."""
+    """A commit or a run with the words about it, and the mean and the newest run of each series, None if it was not
+    measured.
+    """
 
     revision: str
     run: int
+    commit: str
     means: list[float | None]
+    runs: list[int | None]
 
 
 @require_safe
 @cache_control(no_cache=True)
 @revalidated(tag_of_database)
 def timeline(request: HttpRequest, test: str) -> HttpResponse:
-    """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
+    """Show a test over commits (`?by=time`: at their times, `?by=run`: over runs); `from`, `to`, `newest` and `series`
+    choose a part, `axis=log` a logarithmic axis.
+    """
+    axis = choice_in(request, "axis", [LOG])
     window, found = selected_timeline(request, test)
     if found is None and test not in TESTS:
         raise Http404(f"There is no test “{test}”. The list of tests has all names.")
     moved = shifts(found) if found else []
-    graph = timeline_graph(found, moved) if found else None
+    commits = commit_words(found.runs) if found else {}
+    graph = timeline_graph(found, moved, commits, axis) if found else None
     labels = short_names(list(found.series)) if found else {}
+    rows = _rows(found, commits) if found else []
     context = {
         "test": test,
         "sample": _origin(found) if found else "",
         "title": names.title(test),
         "timeline": found,
         "graph": graph,
-        "by": found.window.by if found else window.by,
+        "by": (found.window if found else window).name,
+        "ways": WAYS.items(),
+        "axis": axis,
         "labels": labels.values(),
         "shifts": [(shift, labels[shift.series]) for shift in moved],
         "shortest": 2 * SHORTEST,
-        "rows": _rows(found) if found else [],
+        "rows": rows,
+        "choices": CHOICES,
+        "selectable": _sides(rows, found) if found else {},
         "newest": NEWEST,
         "narrowed": any(texts_in(request, name) for name in ("from", "to", "newest", "series")),
     }
@@ -86,9 +106,10 @@ def selected_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline
 
 def selected_window(request: HttpRequest) -> Window:
     """Return the selected window of a timeline. Raises ParameterError."""
-    by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
+    by = choice_in(request, "by", tuple(WAYS)) or COMMIT
+    bounds = (text_in(request, name) for name in ("from", "to", "newest"))
     try:
-        return read_window(by, text_in(request, "from"), text_in(request, "to"), text_in(request, "newest"))
+        return replace(read_window(RUN if by == RUN else COMMIT, *bounds), dated=by == TIME)
     except RangeError as error:
         raise ParameterError("from, to, newest", f"{error}.") from None
 
@@ -106,9 +127,21 @@ def selected_series(request: HttpRequest, test: str) -> list[str]:
     return wanted
 
 
-def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
-    """Draw a timeline with the levels between its change points."""
-    return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
+def timeline_graph(
+    found: Timeline, moved: Sequence[Shift], commits: Mapping[int, str] | None = None, axis: str = ""
+) -> Graph:
+    """Draw a timeline with the levels between its change points and with its alerts, on a logarithmic axis if all
+    values have a logarithm. `commits` has the words about the commits of runs.
+    """
+    alerts = {
+        found.runs[run]: f"alert {' '.join(map(str, numbers))}"
+        for run, numbers in alerts_at(found.test, found.runs).items()
+    }
+    words = {run: f" {about}" for run, about in (commits or {}).items()}
+    figure = draw_levels(timeline_figure(found, words), found, moved, alerts)
+    if axis == LOG and all((line.mean > 0).all() for line in found.series.values()):
+        figure["layout"]["yaxis"]["type"] = LOG
+    return Graph("timeline", f"{found.test} over time", figure)
 
 
 def _origin(found: Timeline) -> str:
@@ -118,7 +151,23 @@ def _origin(found: Timeline) -> str:
     return "; ".join(sorted(set(origins)))
 
 
-def _rows(found: Timeline) -> list[SpotRow]:
+def _sides(rows: Sequence[SpotRow], found: Timeline) -> dict[str, list[tuple[str, str]]]:
+    """The sides that can be compared, by series, the one with the most first: each with its words."""
+    sides: dict[str, list[tuple[str, str]]] = {}
+    for place, (name, label) in enumerate(short_names(list(found.series)).items()):
+        variant = name.rpartition("/")[2]
+        sides[label] = [
+            (
+                f"{row.runs[place]}/{variant}",
+                " ".join(filter(None, [row.revision, row.commit, f"run {row.runs[place]}"])),
+            )
+            for row in rows
+            if row.runs[place] is not None
+        ]
+    return dict(sorted(sides.items(), key=lambda item: -len(item[1])))
+
+
+def _rows(found: Timeline, commits: Mapping[int, str]) -> list[SpotRow]:
     """The newest positions of the axis, newest first, as a table."""
     at: dict[float, dict[str, tuple[int, str, float]]] = {}
     for name, line in found.series.items():
@@ -129,6 +178,8 @@ def _rows(found: Timeline) -> list[SpotRow]:
     rows = []
     for _, members in sorted(at.items(), reverse=True)[:LISTED]:
         run, revision, _ = max(members.values())
-        means = [members[name][2] if name in members else None for name in found.series]
-        rows.append(SpotRow(revision, run, means))
+        shown = [members.get(name) for name in found.series]
+        means = [member[2] if member else None for member in shown]
+        runs = [member[0] if member else None for member in shown]
+        rows.append(SpotRow(revision, run, commits.get(run, ""), means, runs))
     return rows

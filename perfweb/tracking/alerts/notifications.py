@@ -20,7 +20,7 @@ from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import states
 from perfweb.tracking.alerts.confirming import in_words
-from perfweb.tracking.models import Alert, AlertState
+from perfweb.tracking.models import Alert, AlertState, TrackedCommit
 from perfweb.verdicts.wording import change_words
 
 WIDTH = 72
@@ -68,6 +68,14 @@ def issue_of(alert: Alert) -> tuple[str, str] | None:
     if not number:
         return None
     return f"issue {number} of {project.path}", FORGES[project.forge].issue_page(project.api, project.path, number)
+
+
+def commit_page(mirror: Mirror | None, commit: TrackedCommit | None) -> str:
+    """Return where the forge shows a commit with its changes, an empty text if its repository is on none."""
+    project = project_of(mirror) if commit else None
+    if project is None or commit is None:
+        return ""
+    return FORGES[project.forge].commit_page(project.api, project.path, commit.sha)
 
 
 def project_of(mirror: Mirror | None) -> Project | None:

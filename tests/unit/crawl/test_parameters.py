@@ -115,7 +115,7 @@ def test_a_parameter_without_a_value_and_one_that_is_not_known_change_nothing(pa
         ("/runs/{run}/compare/deferred..direct/badge.svg?test=tcp", ["test", "tcp.rr/host-host/ipv4"]),
         ("/runs/{run}/?topic=none", ["topic", "none", "tcp"]),
         ("/runs/?before=1&before=2", ["before", "2 times"]),
-        ("/tests/tcp.rr/host-host/ipv4/?by=month", ["by", "month", "commit, run"]),
+        ("/tests/tcp.rr/host-host/ipv4/?by=month", ["by", "month", "commit, time, run"]),
         ("/tests/tcp.rr/host-host/ipv4/?series=demo/none/x", ["series", "demo/none/x", "Possible: "]),
         ("/tests/tcp.rr/host-host/ipv4/?from=2026-02-01&amp;&to=2026-01-01", ["is after", "earlier bound first"]),
         ("/tests/tcp.rr/host-host/ipv4/samples.csv?newest=0", ["newest", "whole number from 1 on"]),

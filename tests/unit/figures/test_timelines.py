@@ -16,8 +16,8 @@ from pytest_django import DjangoAssertNumQueries
 from perfweb.figures.timelines import RangeError, Window, read_timeline, read_window, short_names
 from perfweb.runs.models import Run
 from perfweb.runs.summaries import summarise
-from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
-from tests.factories import DEMO_TESTS, START, create_build, create_history, create_plan, create_run
+from perfweb.tracking.models import Alert, AlertState, Check, TrackedBranch, TrackedCommit
+from tests.factories import DEMO_TESTS, START, create_alert, create_build, create_history, create_plan, create_run
 from tests.unit.pages import page, text_of
 
 TEST = DEMO_TESTS[0]
@@ -48,11 +48,58 @@ def test_lettered_lines_mark_where_the_hosts_changed(client: Client) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("by", "kind"), [("commit", {"type": "date"}), ("run", {"tickformat": "d"})])
+@pytest.mark.parametrize(("by", "kind"), [("commit", {}), ("time", {"type": "date"}), ("run", {"tickformat": "d"})])
 def test_the_axis_has_dates_or_numbers_of_runs(client: Client, by: str, kind: dict[str, str]) -> None:
     create_history(3, [TEST])
     axis = json.loads(page(client, f"{ADDRESS}?by={by}&graphs=json"))["timeline"]["layout"]["xaxis"]
     assert {name: axis.get(name) for name in ("type", "tickformat")} == {"type": None, "tickformat": None, **kind}
+
+
+@pytest.mark.django_db
+def test_commits_are_equally_far_apart_unless_their_times_are_wanted(client: Client) -> None:
+    create_history(3, [TEST])
+    commits, times = (
+        json.loads(page(client, f"{ADDRESS}?by={by}&graphs=json"))["timeline"] for by in ("commit", "time")
+    )
+    assert commits["data"][0]["x"] == [0, 1, 2]
+    assert commits["layout"]["xaxis"]["ticktext"] == ["2026-11-18", "2026-11-19", "2026-11-20"]
+    assert times["data"][0]["x"] == commits["layout"]["meta"]["places"]
+
+
+@pytest.mark.django_db
+def test_an_axis_can_be_logarithmic(client: Client) -> None:
+    create_history(3, [TEST])
+    figure = json.loads(page(client, f"{ADDRESS}?axis=log&graphs=json"))["timeline"]
+    assert figure["layout"]["yaxis"]["type"] == "log"
+    text = page(client, f"{ADDRESS}?axis=log")
+    assert '<input type="hidden" name="axis" value="log">' in text
+
+
+@pytest.mark.django_db
+def test_points_have_their_commit_and_places_their_alerts(client: Client) -> None:
+    runs = create_history(4, [TEST])
+    culprit = create_alert(runs, TEST, 1)
+    unknown = create_alert(runs, TEST, 2)
+    Alert.objects.filter(pk=unknown.pk).update(culprit=None, until=unknown.culprit)
+    Alert.objects.filter(pk=create_alert(runs, TEST, 3).pk).update(state=AlertState.REFUTED)
+    figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
+    text = figure["data"][0]["text"][1]
+    assert re.fullmatch(r"v0.1-1-g0000001 net: change 1, Ada: \d\d\u202f\d\d\d transactions/s", text)
+    notes = {note["x"]: note["text"] for note in figure["layout"]["annotations"]}
+    assert notes == {1: f"alert {culprit.number}", 2: f"A alert {unknown.number}"}
+    assert "net: change 3, Ada" in text_of(page(client, ADDRESS))
+
+
+@pytest.mark.django_db
+def test_two_points_can_be_compared_without_javascript(client: Client) -> None:
+    runs = create_history(3, [TEST])
+    text = page(client, ADDRESS)
+    options = re.findall(r'<option value="([^"]*)"\s*(selected)?>', text)
+    sides = [f"{run.pk}/{variant}" for variant in ("deferred", "direct") for run in reversed(runs)]
+    assert [side for side, _ in options] == 2 * sides
+    assert [side for side, chosen in options if chosen] == [sides[1]]
+    figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
+    assert figure["data"][0]["ids"] == sides[2::-1]
 
 
 @pytest.mark.django_db
@@ -95,7 +142,7 @@ def test_revisions_stay_apart_where_no_commit_has_a_time(client: Client) -> None
     Run.objects.update(created=START)  # imported results of one day
     summarise([run.pk for run in [*runs, again]])
     line = json.loads(page(client, ADDRESS + "?by=commit&graphs=json"))["timeline"]["data"][0]
-    assert sorted(line["text"]) == ["v0", "v1", "v2"]
+    assert sorted(text.partition(":")[0] for text in line["text"]) == ["v0", "v1", "v2"]
     assert len(set(line["x"])) == 3
     table = text_of(page(client, ADDRESS + "?by=commit"))
     assert all(f" v{number} " in table for number in range(3))
@@ -170,7 +217,7 @@ def test_queries_do_not_depend_on_the_number_of_commits(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, commits: int
 ) -> None:
     create_history(commits, [TEST])
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(7):
         client.get(ADDRESS)
 
 

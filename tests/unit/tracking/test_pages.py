@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,12 +14,25 @@ from django.test import Client
 
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import Role, User
+from perfweb.builds.models import Mirror
+from perfweb.forges.models import Project
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 from perfweb.tracking.services import PROBLEMS, BranchRequest, TrackingError, track
+from tests.factories import create_testbed
 from tests.laboratory import KERNEL, PLAN, Laboratory
 
 pytestmark = pytest.mark.django_db
 CountQueries = Callable[[int], AbstractContextManager[object]]
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    """A project on a forge."""
+    mirror = Mirror.objects.create(name="net-stack", url="https://git.example.net/net/stack")
+    return Project.objects.create(
+        mirror=mirror, forge="gitea", api="https://git.example.net/api/v1", path="net/stack", login="bot",
+        testbed=create_testbed(), account=User.objects.create_user("bot"),
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -72,6 +86,42 @@ def test_an_alert_has_commit_size_and_probability(client: Client, alert: Alert) 
     assert re.search(r"[^+]7\.\d+.% \(", page)
     assert "tcp.rr/host-host/ipv4 on direct" in page
     assert f"/runs/{alert.checks.earliest('pk').run_id}/compare/before-direct..direct/" in page
+
+
+def test_an_alert_draws_the_commits_near_its_change(client: Client, slowed: Laboratory, alert: Alert) -> None:
+    for number in range(100, 120):
+        slowed.commit(number, 0.93)
+    slowed.rest()
+    figures = json.loads(client.get(f"/alerts/{alert.number}/?graphs=json").content)
+    assert set(figures) == {movement.test.replace(".", "-").replace("/", "-") for movement in alert.movements.all()}
+    figure = figures["tcp-rr-host-host-ipv4"]
+    place = (alert.culprit or alert.until).position
+    assert place is not None
+    points, levels = figure["data"]
+    assert points["x"] == [position for position in range(1, 34) if abs(position - place) <= 20]
+    assert re.fullmatch(r"[0-9a-f]{10} net: number 8, .*: 3\d\u202f\d{3} transactions/s", points["text"][place - 1])
+    run = alert.branch.commits.get(position=place).runs.latest("pk")
+    assert (points["ids"][place - 1], points["customdata"][place - 1]) == (f"{run.pk}/direct", f"/runs/{run.pk}/")
+    assert levels["x"] == [1, place - 0.5, place - 0.5, points["x"][-1]]
+    assert [(note["x"], note["text"]) for note in figure["layout"]["annotations"]] == [
+        (place - 0.5, f"alert {alert.number}")
+    ]
+    branch = json.loads(client.get("/tracking/head/?graphs=json").content)["tcp-rr-host-host-ipv4"]
+    assert (len(branch["data"][0]["x"]), branch["data"][1]["mode"]) == (33, "lines")
+
+
+def test_an_alert_of_a_rewritten_branch_has_no_graph(client: Client, alert: Alert) -> None:
+    alert.branch.commits.update(position=None)
+    assert "<figure" not in words(client, f"/alerts/{alert.number}/")
+
+
+def test_the_commit_of_an_alert_is_linked_to_its_forge(client: Client, alert: Alert, project: Project) -> None:
+    assert alert.culprit is not None
+    sha = alert.culprit.sha
+    assert "/commit/" not in words(client, f"/alerts/{alert.number}/")
+    alert.branch.mirror = project.mirror
+    alert.branch.save()
+    assert f'href="https://git.example.net/net/stack/commit/{sha}"' in words(client, f"/alerts/{alert.number}/")
 
 
 def test_an_open_alert_has_the_range_of_the_change(client: Client, alert: Alert) -> None:
