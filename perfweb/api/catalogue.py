@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
-from perfweb.api.operations import Name, Number, Page, Text, Window, change, chosen, cut, read
+from perfweb.api.operations import SAMPLE, Name, Number, Page, Text, Window, change, chosen, cut, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
 from perfweb.figures.testbeds import history
@@ -106,6 +106,7 @@ class TestbedRow(BaseModel):
     name: str
     origin: Origin = Field(description="how its results come about")
     simulated: bool = Field(description="whether origin is simulated")
+    sample: str = Field(description=SAMPLE)
     good: bool = Field(description="false if it needs attention")
     words: str = Field(description="its health in words")
     holder: str | None = Field(description="the holder of its lease; null if it is free")
@@ -250,6 +251,7 @@ def _row(state: Health) -> TestbedRow:
         name=name,
         origin=Origin(state.testbed.origin),
         simulated=state.testbed.origin == Origin.SIMULATED,
+        sample=state.testbed.sample,
         good=state.good,
         words=state.words,
         holder=state.lease.holder if state.lease else None,

@@ -29,6 +29,9 @@ USUAL, MOST = 50, 200
 _LARGEST = 2**63 - 1  # the max of PostgreSQL's bigint
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$"
 
+SAMPLE = "where its results come from, if they are the samples that a new site loads; otherwise empty"
+"""Description of a field of everything that is on a testbed."""
+
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 View = TypeVar("View", bound=Callable[..., Any])

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
-from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
+from perfweb.api.operations import SAMPLE, Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
 from perfweb.lab.origins import Origin
 from perfweb.rawdata.tables import FORMATS
@@ -79,6 +79,7 @@ class RunRow(BaseModel):
     testbed: str
     origin: Origin = Field(description="how its results come about")
     simulated: bool = Field(description="whether origin is simulated")
+    sample: str = Field(description=SAMPLE)
     variants: list[VariantOfRun]
     imported: Imported | None = Field(description="null for results that were measured here")
     requested_by: str
@@ -312,6 +313,7 @@ def _row(run: Run, judged: list[PairVerdict] | None) -> dict[str, Any]:
         "testbed": run.testbed.name,
         "origin": run.testbed.origin,
         "simulated": run.testbed.origin == Origin.SIMULATED,
+        "sample": run.testbed.sample,
         "variants": [_variant(variant) for variant in run.variants.all()],
         "imported": _imported(run.imported) if run.imported else None,
         "requested_by": run.requested_by,

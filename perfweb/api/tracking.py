@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
-from perfweb.api.operations import Name, Number, Page, Window, change, chosen, cut, finite, read
+from perfweb.api.operations import SAMPLE, Name, Number, Page, Window, change, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
 from perfweb.lab.origins import Origin
 from perfweb.stats.comparison import Verdict
@@ -48,6 +48,7 @@ class BranchRow(BaseModel):
     testbed: str
     origin: Origin = Field(description="how its results come about")
     simulated: bool
+    sample: str = Field(description=SAMPLE)
     rhythm: Rhythm
     every: int = Field(description="N of the rhythm “every”")
     since: str = Field(description="the first commit that is tracked")
@@ -83,6 +84,7 @@ class AlertRow(BaseModel):
     branch: str
     origin: Origin = Field(description="how its results come about")
     simulated: bool
+    sample: str = Field(description=SAMPLE)
     state: AlertState
     since: CommitOut = Field(description="the last one before the change")
     until: CommitOut = Field(description="the first one certainly after it")
@@ -145,6 +147,7 @@ class PeriodOut(BaseModel):
     branch: str
     origin: Origin = Field(description="how its results come about")
     simulated: bool
+    sample: str = Field(description=SAMPLE)
     first: CommitOut
     last: CommitOut
     commits: int = Field(description="that came after the first, up to the last")
@@ -205,6 +208,7 @@ def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodO
         branch=branch.name,
         origin=Origin(branch.testbed.origin),
         simulated=branch.testbed.origin == Origin.SIMULATED,
+        sample=branch.testbed.sample,
         first=_commit(first),
         last=_commit(last),
         commits=found.commits,
@@ -307,6 +311,7 @@ def _branch(branch: TrackedBranch) -> BranchRow:
         testbed=branch.testbed.name,
         origin=Origin(branch.testbed.origin),
         simulated=branch.testbed.origin == Origin.SIMULATED,
+        sample=branch.testbed.sample,
         rhythm=Rhythm(branch.rhythm),
         every=branch.every,
         since=branch.since,
@@ -323,6 +328,7 @@ def _alert(alert: Alert) -> AlertRow:
         branch=alert.branch.name,
         origin=Origin(alert.branch.testbed.origin),
         simulated=alert.branch.testbed.origin == Origin.SIMULATED,
+        sample=alert.branch.testbed.sample,
         state=AlertState(alert.state),
         since=_commit(alert.since),
         until=_commit(alert.until),

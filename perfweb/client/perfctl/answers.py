@@ -132,6 +132,7 @@ class RunRow(TypedDict):
     testbed: str
     origin: str
     simulated: bool
+    sample: str
     variants: list[VariantOfRun]
     imported: Imported | None
     requested_by: str
@@ -340,6 +341,7 @@ class TestbedRow(TypedDict):
     name: str
     origin: str
     simulated: bool
+    sample: str
     good: bool
     words: str
     holder: str | None
@@ -424,6 +426,7 @@ class AlertRow(TypedDict):
     branch: str
     origin: str
     simulated: bool
+    sample: str
     state: str
     since: CommitOut
     until: CommitOut
