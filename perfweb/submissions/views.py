@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from perfweb.accounts.actors import Actor, on_page
 from perfweb.accounts.guards import acts
-from perfweb.accounts.permissions import Action, may
+from perfweb.accounts.permissions import Action, able, may
 from perfweb.parameters import number_in
 from perfweb.rawdata.downloads import send, text_body
 from perfweb.runs import progress, states
@@ -19,15 +19,16 @@ from perfweb.runs.planfile import MOST_BOOTS, PlanError, read_plan
 from perfweb.submissions import services
 from perfweb.submissions.difftext import marked
 from perfweb.submissions.forms import SubmissionForm
+from perfweb.submissions.listing import listed, to_list
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.more import more
 from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
 from perfweb.verdicts.doubts import doubted_runs
-from perfweb.verdicts.run_verdicts import verdicts
 
 PER_PAGE = 50
+MOST_NAMED = 5
 LONGEST_SHOWN = 100_000
 """Max bytes of a patch on its page; all of it can be downloaded."""
 
@@ -35,20 +36,15 @@ LONGEST_SHOWN = 100_000
 @require_safe
 def submission_list(request: HttpRequest) -> HttpResponse:
     """Show waiting, measured and the newest submissions; `?before=` has older ones."""
-    found = Submission.objects.select_related("author", "testbed").defer("patch", "plan", "stages")
+    found = to_list()
     if (before := number_in(request, "before")) is not None:
         found = found.filter(number__lt=before)
-    rows = list(found.prefetch_related("runs__variants")[: PER_PAGE + 1])
-    newest = {row.number: run for row in rows for run in row.runs.all()[:1]}
-    judged = {run.pk: pairs for run, pairs in verdicts(list(newest.values()))}
+    rows = list(found[: PER_PAGE + 1])
     waiting = Submission.objects.filter(state=SubmissionState.WAITING).select_related("author", "testbed")
     measured = Run.objects.filter(submissions__isnull=False, state__in=states.ACTIVE).prefetch_related("submissions")
     context = {
         "running": [(run, progress.latest(run.pk)) for run in measured.distinct()],
-        "rows": [
-            (row, run, judged[run.pk] if run else ())
-            for row, run in ((row, newest.get(row.number)) for row in rows[:PER_PAGE])
-        ],
+        "rows": listed(rows[:PER_PAGE]),
         "older": rows[PER_PAGE - 1].number if len(rows) > PER_PAGE else None,
         "waiting": waiting.defer("patch", "plan", "stages").order_by("number")[:PER_PAGE],
     }
@@ -91,10 +87,16 @@ def submission(request: HttpRequest, number: int) -> HttpResponse:
         ],
         "working": any(not run.is_over for run in runs),
         "more": more(found, runs[0] if runs else None),
+        "approvers": _approvers() if found.state == SubmissionState.WAITING else [],
         "steps": story(found, runs),
         **_shown(found),
     }
     return render(request, "submissions/one.html", context)
+
+
+def _approvers() -> list[str]:
+    """The first maintainers by name."""
+    return list(able(Action.APPROVE).values_list("username", flat=True)[:MOST_NAMED])
 
 
 @require_safe

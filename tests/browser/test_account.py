@@ -79,7 +79,9 @@ def test_signing_in_elsewhere_and_back(page: Page, live_server: LiveServer, ther
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("path", ["/account/", "/account/log/", "/account/password/", "/runs/{run}/cancel/"])
+@pytest.mark.parametrize(
+    "path", ["/account/", "/account/log/", "/account/mine/", "/account/password/", "/runs/{run}/cancel/"]
+)
 def test_pages_of_an_account_are_accessible_and_fit_a_telephone(
     own_page: Page, live_server: LiveServer, path: str
 ) -> None:

@@ -10,20 +10,20 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.accounts.actors import Actor
-from perfweb.accounts.models import Entry
+from perfweb.accounts.models import Entry, Role, User
 from perfweb.builds.mirrors import FetchError
 from perfweb.builds.models import Mirror
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions import services
-from perfweb.submissions.models import Submission
+from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.more import more
 from perfweb.submissions.plans import MATRICES
 from perfweb.verdicts.wording import css_name
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_submission
 from tests.silent import SilentServer
-from tests.unit.pages import text_of
+from tests.unit.pages import page, text_of
 from tests.unit.submissions.conftest import WANTED, five
 
 pytestmark = pytest.mark.django_db
@@ -265,3 +265,12 @@ def test_patch_is_never_markup(author: Actor, repository: Checkout) -> None:
     answer = Client().get(f"/submissions/{number}/patch.mbox")
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert answer.getvalue() == diff
+
+
+def test_a_waiting_patch_names_who_approves_it(client: Client, db: None) -> None:
+    for name, role in (("mia", Role.MAINTAINER), ("adam", Role.ADMIN), ("rea", Role.READER)):
+        User.objects.create_user(name, role=role)
+    User.objects.create_user("gone", role=Role.ADMIN, is_active=False)
+    assert "approves or refuses it: adam, mia." in page(client, f"/submissions/{create_submission().pk}/")
+    approved = create_submission(SubmissionState.APPROVED)
+    assert "approves or refuses" not in page(client, f"/submissions/{approved.pk}/")
