@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The colour scheme that a reader has chosen, and keys to move through a page. It runs before the page is painted, so
+// The colour scheme that a reader has chosen, keys to move through a page, buttons that copy commands, and relative
+// times. It runs before the page is painted, so
 // that a dark page is never light at first. Without it, pages follow the browser's scheme.
 "use strict";
 
 (() => {
+  const COPIED_MS = 2000;
+  const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const relative = new Intl.RelativeTimeFormat("en", { style: "narrow" });
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -54,6 +58,40 @@
     link?.scrollIntoView({ block: "nearest" });
   }
 
+  // How long ago a time is, in its largest unit: beside the times of a page's head and of lists, elsewhere as a tooltip.
+  function tellAges() {
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
+      const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) || UNITS.at(-1);
+      const age = relative.format(Math.trunc(seconds / length), unit);
+      time.title = age;
+      if (!time.closest(".facts, .dated")) continue;
+      const beside = document.createElement("small");
+      beside.textContent = ` ${age}`;
+      time.after(beside);
+    }
+  }
+
+  // A clipboard is there on pages from a secure origin only.
+  function offerCopies() {
+    if (!navigator.clipboard) return;
+    for (const command of document.querySelectorAll("pre.command")) command.after(copyButton("Copy", () => command.textContent));
+    for (const strip of document.querySelectorAll(".strip")) strip.append(copyButton("Copy link", () => location.href));
+  }
+
+  function copyButton(label, text) {
+    const button = document.createElement("button");
+    button.className = "copy";
+    button.textContent = label;
+    button.setAttribute("aria-live", "polite");
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text());
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; }, COPIED_MS);
+    });
+    return button;
+  }
+
   const keys = {
     "/": ["search", () => document.querySelector("form.search input").focus()],
     j: ["the next row of a table", () => move(1)],
@@ -90,6 +128,10 @@
   }
 
   choose(kept("scheme"));
-  document.addEventListener("DOMContentLoaded", () => offerScheme(document.querySelector("header.site")));
+  document.addEventListener("DOMContentLoaded", () => {
+    offerScheme(document.querySelector("header.site"));
+    offerCopies();
+    tellAges();
+  });
   document.addEventListener("keydown", press);
 })();

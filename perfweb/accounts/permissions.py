@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 
 from perfweb.accounts.models import Role, User
 
@@ -34,6 +35,7 @@ class Action(StrEnum):
     CANCEL_ANY = "cancel any"
     APPROVE = "approve"
     RESUME = "resume"
+    MEASURE_AGAIN = "measure again"
     PRIORITISE = "prioritise"
     FREE_TESTBED = "free testbed"
     MAINTAIN_TESTBED = "maintain testbed"
@@ -63,6 +65,7 @@ LOWEST_ROLE: dict[Action, Role | None] = {
     Action.CANCEL_ANY: Role.MAINTAINER,
     Action.APPROVE: Role.MAINTAINER,
     Action.RESUME: Role.MAINTAINER,
+    Action.MEASURE_AGAIN: Role.MAINTAINER,
     Action.PRIORITISE: Role.MAINTAINER,
     Action.FREE_TESTBED: Role.MAINTAINER,
     Action.MAINTAIN_TESTBED: Role.MAINTAINER,
@@ -85,6 +88,11 @@ class NotAllowedError(PermissionDenied):
         needed = f"the role {lowest.label}" if lowest else "nothing"
         super().__init__(f"“{action}” needs {needed}, or one above it. An administrator gives roles.")
         self.action = action
+
+
+def able(action: Action) -> QuerySet[User]:
+    """Select the active accounts that may take an action."""
+    return User.objects.filter(is_active=True, role__gte=LOWEST_ROLE[action] or 0)
 
 
 def may(who: User | AnonymousUser | Actor, action: Action) -> bool:

@@ -6,6 +6,7 @@ from django.urls.converters import StringConverter
 
 from perfweb.rawdata.tables import FORMATS
 from perfweb.reports.pages import (
+    boots,
     comparison,
     embedded,
     matrix,
@@ -35,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", runs.run_list, name="run-list"),
     path("runs/<int:number>/", runs.run_detail, name="run"),
     path(f"{_PAIR}/", comparison.comparison, name="comparison"),
+    path("runs/<int:number>/boots/", boots.boots, name="boots"),
     path("runs/<int:number>/matrix/", matrix.matrix, name="matrix"),
     path("compare/", comparison.compare, name="compare"),
     path("tests/", tests.test_list, name="test-list"),

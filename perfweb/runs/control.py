@@ -25,6 +25,18 @@ def cancel(number: int, actor: Actor) -> Run:
         return services.cancel(number, actor.name)
 
 
+def measure_again(number: int, actor: Actor) -> Run:
+    """Queues a run of the same plan on the same testbed, in another random order, for a user.
+
+    Raises RunError, also for a plan that needs a patch, NotAllowedError or NotNowError.
+    """
+    with audit.action(actor, Action.MEASURE_AGAIN, f"run {number}") as entry:
+        measured = services.get(number)
+        run = services.submit(measured.plan.text, measured.testbed.name, actor.name)
+        entry.detail = f"run {run.number}"
+        return run
+
+
 def maintain(testbed_name: str, why: str, actor: Actor) -> Outage:
     """Takes a testbed out of service for a user; a current run continues to its end.
 

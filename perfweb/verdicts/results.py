@@ -93,9 +93,15 @@ class TestResults:
         return self.metrics[0].scale if self.metrics else scale_for("", 0)
 
     @property
-    def commands(self) -> list[str]:
-        """The exact command lines, each once; they may be unknown for imported results."""
-        return list(dict.fromkeys(measurement.command for measurement in self.measurements if measurement.command))
+    def commands(self) -> dict[str, str]:
+        """The exact command lines, each once with the variants that it measured; they may be unknown for imported
+        results.
+        """
+        variants: dict[str, dict[str, None]] = {}
+        for measurement in self.measurements:
+            if measurement.command:
+                variants.setdefault(measurement.command, {})[measurement.boot.variant.name] = None
+        return {command: ", ".join(names) for command, names in variants.items()}
 
     @property
     def pinnings(self) -> list[str]:

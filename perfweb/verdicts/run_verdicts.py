@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from perfweb.stats.comparison import Lack, Verdict
 from perfweb.stats.ratio import Change
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
-from perfweb.verdicts.wording import brief_words, caution_words
+from perfweb.verdicts.wording import MARKS, brief_words, caution_words
 
 _FIELDS = (
     "run_id", "variant_id", "test", "verdict", "lack", "change", "change_low", "change_high", "boots_differ", "rules",
@@ -60,6 +61,12 @@ class PairVerdicts:
     @property
     def tally(self) -> str:
         return tally(self.tests)
+
+    @property
+    def counts(self) -> list[tuple[Verdict, int]]:
+        """The number of tests with each verdict, the worst verdict first."""
+        found = Counter(test.verdict for test in self.tests)
+        return [(verdict, found[verdict]) for verdict in MARKS if verdict in found]
 
 
 @dataclass(frozen=True)

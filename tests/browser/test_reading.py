@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -77,3 +80,26 @@ def test_paper_is_light_and_has_nothing_to_choose(live_server: LiveServer, own_p
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     for part in ("nav.main", "form.search", "button.scheme"):
         expect(page.locator(part)).to_be_hidden()
+
+
+def test_a_command_can_be_copied(browser: Browser, live_server: LiveServer, finished_run: Run) -> None:
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        page = context.new_page()
+        page.goto(f"{live_server.url}/runs/{finished_run.pk}/")
+        page.get_by_text("Command", exact=True).first.click()
+        command = page.locator("pre.command").first
+        copy = page.get_by_role("button", name="Copy", exact=True).first
+        copy.click()
+        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+        assert page.evaluate("navigator.clipboard.readText()") == command.inner_text()
+        page.get_by_role("button", name="Copy link").click()
+        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+        page.wait_for_function("url => navigator.clipboard.readText().then((text) => text === url)", arg=page.url)
+
+
+def test_times_have_their_age_beside_them(watched_page: Page, live_server: LiveServer, finished_run: Run) -> None:
+    Run.objects.filter(pk=finished_run.pk).update(created=timezone.now() - timedelta(hours=3, minutes=5))
+    watched_page.goto(f"{live_server.url}/runs/")
+    time = watched_page.locator("table time").first
+    expect(time).to_have_attribute("title", "3h ago")
+    expect(watched_page.locator("table time + small").first).to_have_text(" 3h ago")

@@ -29,6 +29,7 @@ from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools
 from perfweb.measuring.tools import ToolError
 from perfweb.plaintext import plain
+from perfweb.reports.pages import boots
 from perfweb.runs.catalogue import MEASURES, Measure
 from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
@@ -238,6 +239,12 @@ PARSERS = [
     Parser("request in a mail", _commands("perf:"), (commands.RequestError,), within("perf: ", "\n")),
     Parser("request in a comment", _commands("/perf"), (commands.RequestError,), within("/perf ", "\n")),
     Parser("knobs", plans.read_knobs, (plans.KnobError,), within("net.x=", "\n")),
+    Parser(
+        "difference of two boots",
+        lambda text: boots.difference("boot.log", text, text[1:]),
+        (),
+        repeated("", "[ {0}.1] a{0}\n"),
+    ),
     Parser("patch as HTML", difftext.marked, (), within("@@ -1 +1,", " @@\n")),
     Parser(
         "hunk",

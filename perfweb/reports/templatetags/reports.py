@@ -23,7 +23,7 @@ from perfweb.stats.comparison import Comparison, Verdict
 from perfweb.verdicts import names, numbers, wording
 from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.results import NOISY_PERCENT
-from perfweb.verdicts.run_verdicts import TestVerdict
+from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 register = template.Library()
 Judged = TestComparison | TestVerdict | Shift
@@ -121,6 +121,16 @@ def sparkline(values: Sequence[float]) -> SafeString:
 def mark(result: Comparison | Shift | TestVerdict) -> str:
     """Return the mark of a verdict."""
     return wording.MARKS[result.verdict]
+
+
+@register.filter
+def counted(pair: PairVerdicts) -> SafeString:
+    """Write how many tests of a variant have each verdict, as marks with numbers."""
+    return format_html_join(
+        " ",
+        '<span class="verdict {}" title="{}">{}{}</span>',
+        ((wording.css_name(verdict), verdict, wording.MARKS[verdict], number) for verdict, number in pair.counts),
+    )
 
 
 @register.filter
@@ -242,8 +252,11 @@ def basename(name: str) -> str:
 
 @register.filter
 def utc(time: datetime | None) -> str:
-    """Write a time the way logs do, to the second."""
-    return time.strftime("%Y-%m-%d %H:%M:%S") if time else numbers.NOTHING
+    """Write a time the way logs do, to the second. static/site.js adds how long ago that is."""
+    if time is None:
+        return numbers.NOTHING
+    day, clock = time.strftime("%Y-%m-%d"), time.strftime("%H:%M:%S")
+    return format_html('<time datetime="{}T{}Z">{} {}</time>', day, clock, day, clock)
 
 
 @register.simple_tag(takes_context=True)

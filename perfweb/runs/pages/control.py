@@ -11,6 +11,7 @@ from perfweb.accounts.permissions import Action, NotAllowedError, may
 from perfweb.lab.outages import OutageError
 from perfweb.runs import control, services
 from perfweb.runs.models import Run
+from perfweb.runs.planfile import PlanError
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -25,6 +26,20 @@ def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
     except services.RunError as error:
         return _confirm(request, _run(number), str(error))
     return redirect("reports:run", number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@acts(Action.MEASURE_AGAIN)
+def again(request: HttpRequest, number: int) -> HttpResponseBase:
+    """Confirm and queue another run of the same plan on the same testbed."""
+    run, refusal = _run(number), ""
+    if request.method == "POST":
+        try:
+            return redirect("reports:run", control.measure_again(number, on_page(request)).number)
+        except (services.RunError, PlanError) as error:
+            refusal = str(error)
+    context = {"run": run, "refusal": refusal, "submission": run.submissions.first()}
+    return render(request, "runs/again.html", context, status=409 if refusal else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

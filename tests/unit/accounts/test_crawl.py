@@ -83,7 +83,9 @@ def test_no_page_takes_what_another_site_has_sent(crawl: Crawl) -> None:
         assert changed == set(), address.name
 
 
-@pytest.mark.parametrize("path", ["/account/", "/account/log/", "/account/password/", "/account/sign-in/"])
+@pytest.mark.parametrize(
+    "path", ["/account/", "/account/log/", "/account/mine/", "/account/password/", "/account/sign-in/"]
+)
 def test_what_is_made_for_one_person_is_kept_by_nobody(path: str, signed_in: Callable[[Role], Client]) -> None:
     for browser in (Client(), signed_in(Role.MAINTAINER)):
         answer = browser.get(path, headers={"Accept-Encoding": "gzip"})
