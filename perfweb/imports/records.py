@@ -83,6 +83,7 @@ class Record:
     The first of `values` is the compared one. `problem` is the reason of a failed measurement, whose values enter no
     statistics. `revision`, `committed` (time of that revision) and `testbed` distinguish runs; empty ones are those of
     the whole import. `output` is stored as the output of the tool. `seconds` is the tool's run time, 0 if unknown.
+    `seed` is that of the boot, if nothing else differs between its boots.
     """
 
     path: Path
@@ -100,6 +101,8 @@ class Record:
     committed: datetime | None = None
     started: datetime | None = None
     testbed: str = ""
+    origin: Origin = Origin.MEASURED
+    seed: int | None = None
 
     @property
     def void(self) -> str:
@@ -265,24 +268,26 @@ def faults(record: Record) -> Iterator[str]:
         yield "does not name the test: set --test, such as tcp.rr/host-host/ipv4"
     elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
         yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
-    elif (origin := origin_of(record.test)) != Origin.MEASURED:
-        yield f"{record.test[:80]!r} is a name of {origin.value} results: give what was measured another name"
+    elif (origin := origin_of(record.test)) != record.origin:
+        given = record.origin.value
+        yield f"{record.test[:80]!r} is a name of {origin.value} results: give what was {given} another name"
     if not record.revision.isprintable():
         yield f"the revision {record.revision[:40]!r} has a character that cannot be printed"
     if len(record.revision) > 80:
         yield f"the revision is {len(record.revision)} characters long; the longest has 80"
     if not record.values and not record.problem:
         yield "gives no value"
-    yield from _value_faults(record.values)
+    yield from _value_faults(record.values, none_counts=record.origin == Origin.COUNTED)
 
 
-def _value_faults(values: Sequence[Value]) -> Iterator[str]:
+def _value_faults(values: Sequence[Value], *, none_counts: bool) -> Iterator[str]:
+    """Report why values cannot be stored; a count can be 0, and a measured value cannot."""
     for value in values:
         if not _METRIC.fullmatch(value.metric):
             yield f"{value.metric[:40]!r} cannot name a metric: use at most 32 letters, digits, . _ and -"
         if len(value.unit) > 24:
             yield f"the unit {value.unit[:40]!r} is longer than 24 characters"
-        if not SMALLEST <= value.value <= LARGEST:
+        if not (SMALLEST <= value.value <= LARGEST or (none_counts and value.value == 0)):
             yield f"{value.metric} is {value.value:g}; numbers from {SMALLEST:g} to {LARGEST:g} can be imported"
     if len({value.metric for value in values}) < len(values):
         yield "gives the same metric twice"

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from perfweb.builds import services as builds
 from perfweb.faults.services import for_each
-from perfweb.imports import iperf3, ministat, netperf, regress, table
+from perfweb.imports import counted, iperf3, ministat, netperf, regress, table
 from perfweb.imports.records import (
     MOST_RECORDS,
     Files,
@@ -57,6 +57,7 @@ from perfweb.runs.states import SUMMARISE
 from perfweb.runs.summaries import summarise
 
 FORMATS: dict[str, Callable[[Sequence[str], Options, Files], Iterator[Record]]] = {
+    "counted": counted.read,
     "csv": table.read,
     "iperf3": iperf3.read,
     "ministat": ministat.read,
@@ -146,14 +147,14 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
 
 
 def _check_testbeds(records: Sequence[Record], report: Report) -> None:
-    """Refuse a testbed that does not measure, because imported results are measured, and one of samples."""
+    """Refuse a testbed of another origin than the results, and one of samples."""
     names = {_testbed_name(record): record for record in records}
     for name in Testbed.objects.exclude(sample="").filter(name__in=names).values_list("name", flat=True):
         report.add(names[name].path, names[name].line, f"the testbed {name} holds samples: give another with --testbed")
-    others = Testbed.objects.exclude(origin=Origin.MEASURED).filter(name__in=names)
-    for name, origin in others.values_list("name", "origin"):
-        why = f"the testbed {name} {Origin(origin).verb}s: give another one with --testbed"
-        report.add(names[name].path, names[name].line, why)
+    for name, origin in Testbed.objects.filter(name__in=names).values_list("name", "origin"):
+        if origin != names[name].origin:
+            why = f"the testbed {name} {Origin(origin).verb}s: give another one with --testbed"
+            report.add(names[name].path, names[name].line, why)
 
 
 def _testbed_name(record: Record) -> str:
@@ -202,7 +203,7 @@ def _by_run(records: Iterable[Record]) -> Iterator[list[Record]]:
 def _write(made: Import, plan: Plan, records: Sequence[Record], options: Options) -> Run:
     first = records[0]
     run = Run.objects.create(
-        plan=plan, testbed=lab.imported_testbed(_testbed_name(first)), state=RunState.DONE,
+        plan=plan, testbed=lab.imported_testbed(_testbed_name(first), first.origin), state=RunState.DONE,
         reason=plain(f"imported: {made.origin}"), requested_by=made.imported_by, imported=made,
         started=min((record.started for record in records if record.started), default=None),
     )  # fmt: skip
@@ -246,6 +247,7 @@ def _write_boots(run: Run, variants: dict[str, Variant], grouped: dict[tuple[str
         boot = Boot(
             run=run, variant=variants[slug(variant)], topology=topology, server=tool[:24] or "unknown",
             position=position, state=BootState.STOPPED, started=records[0].started or timezone.now(),
+            seed=records[0].seed,
         )  # fmt: skip
         boots.append(boot)
         in_order = sorted(records, key=lambda record: record.test)

@@ -57,9 +57,9 @@ def labs() -> list[str]:
     return sorted(Testbed.objects.exclude(lab="").values_list("lab", flat=True).distinct())
 
 
-def imported_testbed(name: str) -> Testbed:
-    """Returns the testbed `name`; makes it without hosts if there is none, for imported results."""
-    testbed, _ = Testbed.objects.get_or_create(name=name)
+def imported_testbed(name: str, origin: Origin) -> Testbed:
+    """Returns the testbed `name`; makes it without hosts if there is none, for imported results of this origin."""
+    testbed, _ = Testbed.objects.get_or_create(name=name, defaults={"origin": origin})
     return testbed
 
 

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfweb.counted.comparison import Verdict
 from runners.counted import loads, page, table
 from runners.counted.command import Request, Result, run
-from runners.counted.comparison import Verdict
 from runners.counted.errors import CountedError
 from runners.counted.progress import Progress
 
@@ -137,7 +137,7 @@ def report(options: argparse.Namespace, about: page.About, result: Result) -> in
     print("\n".join(table.lines(result.loads, options.boots)), flush=True)
     written = True
     if options.json:
-        written &= _write(options.json, json.dumps(table.document(result.loads, options.boots), indent=1))
+        written &= _write(options.json, json.dumps(table.document(result)))
     if options.html:
         written &= _write(options.html, page.of_result(about, result))
     if not written:

@@ -13,13 +13,14 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perfweb.counted.costs import BootCosts, Window, of_windows
 from runners.counted import console, counts
 from runners.counted.children import ENDS_WITH_PARENT
-from runners.counted.counts import Symbols, Window
+from runners.counted.counts import Symbols
 from runners.counted.errors import BootError, CountedError
 
 QEMU = "qemu-system-x86_64"
@@ -60,6 +61,11 @@ class Boot:
 
     windows: dict[str, list[Window]] = field(default_factory=dict)
     units: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def costs(self) -> dict[str, BootCosts]:
+        """What each load costs."""
+        return {name: of_windows(self.units[name], windows) for name, windows in self.windows.items()}
 
 
 def boot(machine: Machine, image: Path, symbols: Symbols, seed: int, folder: Path) -> Boot:
@@ -208,8 +214,3 @@ def _by_load(text: str, windows: Sequence[Window]) -> Boot:
         found.windows.setdefault(match[1], []).append(window)
         found.units[match[1]] = int(match[2])
     return found
-
-
-def by_load(boots: Sequence[Boot]) -> Mapping[str, list[list[Window]]]:
-    """Returns the windows of each load by boot."""
-    return {name: [boot.windows[name] for boot in boots] for name in boots[0].windows}

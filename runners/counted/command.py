@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.counted import comparison, config, programs, store
-from runners.counted.boot import Boot, Machine, boot, by_load
+from perfweb.counted import comparison, costs
+from perfweb.counted.comparison import LoadComparison
+from perfweb.counted.costs import BootCosts
+from runners.counted import config, programs, store
+from runners.counted.boot import Boot, Machine, boot
 from runners.counted.build import Builder, Kernel
-from runners.counted.comparison import LoadComparison
 from runners.counted.counts import Symbols
 from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BootError, BuildError, CountedError
@@ -21,6 +23,8 @@ from runners.counted.progress import Progress
 from runners.counted.sources import Sources
 
 SIDES = ("base", "patched")
+Side = Sequence[Mapping[str, BootCosts]]
+"""What each load costs on each boot of a kernel."""
 _NUMBERED = re.compile(rb"^Subject: \[[^]\n]{0,80}\d/\d{1,3}\]", re.MULTILINE)
 """The subject of one mail of a series, as git-format-patch(1) writes it."""
 
@@ -41,10 +45,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Result:
-    """The comparison of each load, and the warnings of the compiler that only the patched kernel has."""
+    """The comparison of each load, the warnings of the compiler that only the patched kernel has, and what each boot
+    costs, by side and in the order of seeds from 1.
+    """
 
     loads: Sequence[LoadComparison]
-    warnings: Sequence[Diagnostic]
+    warnings: Sequence[Diagnostic] = ()
+    sides: Mapping[str, Side] = field(default_factory=dict)
 
 
 def run(request: Request, progress: Progress) -> Result:
@@ -64,8 +71,9 @@ def run(request: Request, progress: Progress) -> Result:
         only=request.only,
     )
     with progress.step(f"{request.boots} boots of each kernel"), store.alone(request.var / "boots"):
-        sides = boot_all(request, machine, kernels, progress)
-    return Result(compared(*sides), builder.new_warnings(*kernels))
+        booted = boot_all(request, machine, kernels, progress)
+    sides = {side: [boot.costs for boot in boots] for side, boots in zip(SIDES, booted, strict=True)}
+    return Result(compared(*sides.values()), builder.new_warnings(*kernels), sides)
 
 
 def series(patches: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:
@@ -110,9 +118,9 @@ def boot_all(request: Request, machine: Machine, kernels: Sequence[Kernel], prog
             raise
 
 
-def compared(base: Sequence[Boot], patched: Sequence[Boot]) -> list[LoadComparison]:
+def compared(base: Side, patched: Side) -> list[LoadComparison]:
     """Returns the comparison of each load. Raises CountedError without one."""
-    before, after = by_load(base), by_load(patched)
+    before, after = costs.merged(base), costs.merged(patched)
     if not before:
         raise CountedError("no load has run")
-    return [comparison.compare(name, base[0].units[name], before[name], after[name]) for name in before]
+    return [comparison.compare(name, before[name], after[name]) for name in before]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
+from perfweb.counted.costs import Cost, Window
 from runners.counted.errors import CountedError
 
 _TEXT = frozenset("tTwW")
@@ -20,41 +20,6 @@ _ENDS = frozenset({"_etext", "_einittext"})
 """Symbols at the ends of the kernel's functions: what lies behind them belongs to none."""
 OUTSIDE = "(outside of functions)"
 """The name of an address that belongs to no symbol, such as that of a module."""
-
-
-class Cost(NamedTuple):
-    """Executed instructions, those of them with a lock prefix, and memory accesses of all of them."""
-
-    instructions: float = 0
-    locked: float = 0
-    accesses: float = 0
-
-    def plus(self, other: Cost) -> Cost:
-        """Returns the sum."""
-        return Cost(*(a + b for a, b in zip(self, other, strict=True)))
-
-    def minus(self, other: Cost) -> Cost:
-        """Returns the difference."""
-        return Cost(*(a - b for a, b in zip(self, other, strict=True)))
-
-    def each(self, units: float) -> Cost:
-        """Returns the cost of one of `units`."""
-        return Cost(*(value / units for value in self))
-
-
-@dataclass
-class Window:
-    """The cost of each function of the kernel in a window, and the instructions of user space."""
-
-    user: int = 0
-    functions: dict[str, Cost] = field(default_factory=dict)
-
-    def kernel(self) -> Cost:
-        """Returns the cost of all functions."""
-        total = Cost()
-        for cost in self.functions.values():
-            total = total.plus(cost)
-        return total
 
 
 class Symbols:

@@ -15,15 +15,12 @@ from typing import Any
 from django.template import Context, Engine
 from django.utils.safestring import mark_safe
 
-from runners.counted import loads, table
+from perfweb.counted import rows
 from runners.counted.command import Result
-from runners.counted.comparison import LoadComparison, Verdict, overall
 from runners.counted.errors import BootError, BuildError, CountedError
 
 ROOT = Path(__file__).resolve().parents[2]
 STYLE_SHEETS = ("tokens.css", "base.css", "components.css")
-CLASSES = {Verdict.MORE: "slower", Verdict.FEWER: "faster", Verdict.EQUAL: "equivalent"}
-"""Classes of the style sheets, by verdict."""
 FAILURES = {BuildError: "does not build", BootError: "does not run"}
 
 
@@ -38,49 +35,13 @@ class About:
 
 def of_result(about: About, result: Result) -> str:
     """Returns the page of a comparison."""
-    by_verdict = overall(result.loads)
-    return _rendered(
-        about,
-        summary=", ".join(f"{len(found)} {verdict.value}" for verdict, found in by_verdict.items()),
-        loads=[_load(load) for load in result.loads],
-        differing=[_functions(load) for load in result.loads if load.functions],
-        unexplained=[
-            {"name": load.name, "instructions": f"{load.unexplained:+.2f}", "unit": loads.unit(load.name)}
-            for load in result.loads
-            if load.unexplained
-        ],
-        warnings=[str(warning) for warning in result.warnings],
-    )
+    warnings = [str(warning) for warning in result.warnings]
+    return _rendered(about, warnings=warnings, counted=rows.of_comparison(result.loads))
 
 
 def of_failure(about: About, error: CountedError) -> str:
     """Returns the page of a patch that was not compared, with the words of the compiler or the console."""
     return _rendered(about, failure=FAILURES.get(type(error), "cannot be compared"), reason=str(error))
-
-
-def _load(load: LoadComparison) -> dict[str, str]:
-    before, after = load.base.instructions, load.patched.instructions
-    return {
-        "name": load.name,
-        "unit": loads.unit(load.name),
-        "base": f"{before:.2f}",
-        "patched": f"{after:.2f}",
-        "spread": f"{load.spread:.2f}",
-        **dict(zip(table.KINDS, map(table.number, load.attributed), strict=True)),
-        "verdict": f"{table.SIGN[load.verdict]} {load.verdict.value}",
-        "css": CLASSES[load.verdict],
-    }
-
-
-def _functions(load: LoadComparison) -> dict[str, Any]:
-    return {
-        "name": load.name,
-        "unit": loads.unit(load.name),
-        "functions": [
-            {"name": one.name, **dict(zip(table.KINDS, map(table.number, one.cost), strict=True))}
-            for one in load.functions
-        ],
-    }
 
 
 @functools.cache

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runners.counted.comparison import RESOLUTION, FunctionDifference, LoadComparison, Verdict, overall
-from runners.counted.counts import Cost
-from runners.counted.loads import unit
+from perfweb.counted import costs
+from perfweb.counted.comparison import RESOLUTION, FunctionDifference, LoadComparison, Verdict, overall
+from perfweb.counted.costs import BootCosts
+from perfweb.counted.loads import unit
+from perfweb.counted.rows import KINDS, SIGN, in_words, number
+from runners.counted.command import Result
 
 SHOWN_FUNCTIONS = 20
-SIGN = {Verdict.MORE: "▲", Verdict.FEWER: "▼", Verdict.EQUAL: "="}
-KINDS = dict(zip(Cost._fields, ("instructions", "locked instructions", "memory accesses"), strict=True))
-"""The kinds of cost, with their names."""
 
 
 def lines(loads: Sequence[LoadComparison], boots: int) -> Iterator[str]:
@@ -35,7 +35,7 @@ def lines(loads: Sequence[LoadComparison], boots: int) -> Iterator[str]:
         for load in unexplained:
             yield f"    {load.name:<34}{load.unexplained:>+14.2f}  {unit(load.name)}"
     yield ""
-    yield ", ".join(f"{len(found)} {verdict.value}" for verdict, found in by_verdict.items()) + " (counted)"
+    yield f"{in_words(loads)} (counted)"
 
 
 def _load(load: LoadComparison) -> Iterator[str]:
@@ -58,16 +58,14 @@ def _load(load: LoadComparison) -> Iterator[str]:
         yield f"    {more} more functions"
 
 
-def number(value: float) -> str:
-    """Returns a difference of one unit; `=` if it is not attributed."""
-    return f"{value:+.4f}" if value else "="
+def document(result: Result) -> dict[str, Any]:
+    """Returns the comparison as JSON has it: differences of one unit, and of each boot what its windows cost.
 
-
-def document(loads: Sequence[LoadComparison], boots: int) -> dict[str, Any]:
-    """Returns the comparison as JSON has it: costs of one unit; `counted` marks that nothing here is measured."""
+    `counted` marks that nothing here is measured. The service imports it (perfweb/imports/counted.py).
+    """
     return {
         "counted": True,
-        "boots": boots,
+        "boots": max(map(len, result.sides.values()), default=0),
         "loads": [
             {
                 "name": load.name,
@@ -80,9 +78,16 @@ def document(loads: Sequence[LoadComparison], boots: int) -> dict[str, Any]:
                 "attributed": load.attributed._asdict(),
                 "functions": [_function(one) for one in load.functions],
             }
-            for load in loads
+            for load in result.loads
         ],
+        "sides": {
+            name: [_boot(seed, boot) for seed, boot in enumerate(side, 1)] for name, side in result.sides.items()
+        },
     }
+
+
+def _boot(seed: int, boot: Mapping[str, BootCosts]) -> dict[str, Any]:
+    return {"seed": seed, "loads": {name: costs.written(found) for name, found in boot.items()}}
 
 
 def _function(one: FunctionDifference) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.counted import loads, programs
+from perfweb.counted import loads
+from runners.counted import programs
 from runners.counted.boot import Boot, Machine, boot
 from runners.counted.counts import Symbols
 from runners.counted.errors import BootError, CountedError

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from perfweb.counted.comparison import FunctionDifference, LoadComparison, Verdict
+from perfweb.counted.costs import Cost
 from runners.counted.command import Request, Result, run
-from runners.counted.comparison import FunctionDifference, LoadComparison, Verdict
-from runners.counted.counts import Cost
 from runners.counted.errors import BootError, BuildError
 from runners.counted.progress import Progress
 

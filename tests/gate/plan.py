@@ -230,6 +230,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/README.md", DOCS),
     ("stack/", STACK),
     ("perfweb/client/", (*SERVICE, "platform")),
+    ("perfweb/counted/", (*SERVICE, "counted")),
     ("perfweb/", SERVICE),
     ("templates/", ("lint-djlint", "lint-prose", *UNIT, "browser")),
     ("static/", (*UNIT, "browser")),

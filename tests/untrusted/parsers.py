@@ -165,7 +165,16 @@ def _import(form: str) -> Callable[[str], object]:
     return read
 
 
+_COSTS = (
+    '{"sides": {"base": [{"seed": 1, "loads": {"counted.tcp.rr/local/ipv4": {"units": 1, "windows": [[1, 1, 1]], '
+    '"functions": {'
+)
 _IMPORT_TEXTS: dict[str, dict[str, Generator]] = {
+    "counted": {
+        **repeated('{"sides": {"base": [', '{"seed": 1, "loads": {}}, ', "{}]}}"),
+        **repeated('{"sides": {"base": [', '{"seed": {0}, "loads": {}}, ', "{}]}}"),
+        **repeated(_COSTS, '"f{0}": [1, 2, 3, 1, 2, 3], ', '"f": [1, 2, 3, 1, 2, 3]}}}}]}}'),
+    },
     "csv": {
         **repeated("value\n", "1\n"),
         **repeated("", "{0},"),

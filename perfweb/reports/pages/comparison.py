@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from perfweb.counted import rows
 from perfweb.figures.durations import Durations, durations_figure, read_durations
 from perfweb.figures.graphs import Graph, respond
 from perfweb.figures.latencies import Latencies, latency_figure, read_latencies
@@ -31,6 +32,7 @@ from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.counters import AT_END, AT_START, counter_rows, reports_of
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.environment import side_rows
+from perfweb.verdicts.functions import compare_functions
 from perfweb.verdicts.lockprofiles import TITLES, lock_tables
 from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.sides import MOST_SIDES, Side, SideError, read_sides, sides, values_by_side
@@ -132,6 +134,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     selected = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
     sections = _sections(compared, results, confidence, selected)
     reports = reports_of(compared, (AT_START, AT_END, *TITLES))
+    functions = compare_functions(base, others[0]) if len(others) == 1 else []
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -150,6 +153,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "environment": side_rows([side.variants[0] for side in compared]),
         "counters": counter_rows(reports),
         "locks": lock_tables(reports),
+        "counted": rows.of_comparison(functions, base.label, others[0].label) if functions else None,
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "elsewhere": list(dict.fromkeys(words for comparison in everything for words in comparison.others)),
         "any_doubted": any(comparison.lean is not None for comparison in everything),

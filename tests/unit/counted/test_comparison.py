@@ -8,9 +8,11 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.counted import comparison, table
-from runners.counted.comparison import FunctionDifference, LoadComparison, Verdict
-from runners.counted.counts import Cost, Window
+from perfweb.counted import comparison
+from perfweb.counted.comparison import FunctionDifference, LoadComparison, Verdict
+from perfweb.counted.costs import BootCosts, Cost, Window, of_windows
+from runners.counted import table
+from runners.counted.command import Result
 
 NAME, UNITS = "counted.tcp.rr/local/ipv4", 64
 
@@ -30,7 +32,11 @@ def side(*values: float | Cost, noisy: tuple[float, ...] = (100.0,)) -> list[lis
 
 
 def compare(base: list[list[Window]], patched: list[list[Window]]) -> LoadComparison:
-    return comparison.compare(NAME, UNITS, base, patched)
+    return comparison.compare(NAME, costs(base), costs(patched))
+
+
+def costs(boots: list[list[Window]]) -> list[BootCosts]:
+    return [of_windows(UNITS, windows) for windows in boots]
 
 
 def test_equal_sides_are_equal() -> None:
@@ -122,7 +128,7 @@ def test_a_constant_above_all_noise_is_found_exactly(noise: list[list[int]], add
 def test_the_table_names_functions_and_is_labelled() -> None:
     loads = [
         compare(side(50), side(Cost(70, 2, 1))),
-        comparison.compare("counted.udp.rr/local/ipv4", UNITS, side(5), side(5)),
+        comparison.compare("counted.udp.rr/local/ipv4", costs(side(5)), costs(side(5))),
     ]
     text = "\n".join(table.lines(loads, 3))
     assert text.startswith("counted, not measured")
@@ -133,7 +139,7 @@ def test_the_table_names_functions_and_is_labelled() -> None:
 
 
 def test_the_document_is_marked() -> None:
-    written = json.loads(json.dumps(table.document([compare(side(50), side(70))], 3)))
+    written = json.loads(json.dumps(table.document(Result([compare(side(50), side(70))]))))
     assert written["counted"] is True
     assert written["loads"][0]["functions"] == [
         {"name": "steady", "instructions": 20.0, "locked": 0.0, "accesses": 0.0}

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.counted.costs import Cost, Window
 from runners.counted import counts
-from runners.counted.counts import Cost, Symbols
+from runners.counted.counts import Symbols
 from runners.counted.errors import CountedError
 
 TEXT = 0xFFFFFFFF81000000
@@ -65,7 +66,7 @@ def test_what_follows_the_last_mark_is_no_window() -> None:
 def test_no_function_is_hottest_without_half_of_the_instructions() -> None:
     found = counts.read(["X\n", "W 3\n", record(0x300, 4), record(0x100, 4), record(0x500, 4)], SYMBOLS)
     assert counts.hottest(found.rest) == ""
-    assert counts.hottest(counts.Window()) == ""
+    assert counts.hottest(Window()) == ""
 
 
 @pytest.mark.parametrize("line", ["I\n", "Q 1\n", "I xyz 1 1 0\n", "W\n", "I ffffffff81000100 1 1 0\n", "W x\n", "\n"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from perfweb.counted.comparison import LoadComparison
+from perfweb.counted.costs import Cost
 from runners.counted.__main__ import FAILED, main, parser, report
 from runners.counted.command import Result
-from runners.counted.comparison import LoadComparison
-from runners.counted.counts import Cost
 from runners.counted.page import About
 
 

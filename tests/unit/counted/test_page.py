@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from perfweb.builds.patches import read_series
+from perfweb.counted.comparison import FunctionDifference, LoadComparison
+from perfweb.counted.costs import Cost
 from runners.counted import page
 from runners.counted.__main__ import FAILED, main
 from runners.counted.command import Result
-from runners.counted.comparison import FunctionDifference, LoadComparison
-from runners.counted.counts import Cost
 from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BootError, BuildError, CountedError
 

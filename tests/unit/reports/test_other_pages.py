@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.lab.models import Lease, OutageKind
+from perfweb.lab.origins import Origin
 from perfweb.lab.outages import begin, checked, end
 from perfweb.lab.services import imported_testbed, release
 from perfweb.reports.search import MOST_HITS, RARE
@@ -61,7 +62,7 @@ def test_knobs_that_do_not_differ_or_were_not_measured(client: Client) -> None:
 
 
 def test_a_testbed_of_imported_results_is_elsewhere(client: Client) -> None:
-    imported_testbed("rack9")
+    imported_testbed("rack9", Origin.MEASURED)
     for address in ("/testbeds/", "/testbeds/rack9/"):
         text = text_of(page(client, address))
         assert "imported results only" in text

@@ -18,6 +18,8 @@ from perfweb.runs.models import Topology
 from perfweb.runs.states import SUMMARISE
 
 SHOWN = 200
+TESTBEDS = {"counted": "counted"}
+"""The testbeds of results that are not measured, by format."""
 
 
 class Command(BaseCommand):
@@ -29,12 +31,12 @@ class Command(BaseCommand):
             "path",
             nargs="+",
             help="netperf, iperf3, ministat: [NAME=]PATH is a variant, a file one boot of it, a folder a file for each "
-            "boot; test-result: folders to look for test.result in; csv: tables",
+            "boot; test-result: folders to look for test.result in; csv: tables; counted: from ./dev kernel --json",
         )
         parser.add_argument("--plan", default="", help="series of the results (name of the first path)")
         parser.add_argument("--title", default="", help="of the plan, for people")
         parser.add_argument("--origin", default="", help="origin of the results: author, time, licence")
-        parser.add_argument("--testbed", default="imported", help="testbed of the results (imported)")
+        parser.add_argument("--testbed", default="", help="testbed of the results (imported, or counted)")
         parser.add_argument("--revision", default="", help="revision, if the files do not name it")
         parser.add_argument("--date", default="", help="time of its commit: 2015-01-04T09:30:00Z")
         parser.add_argument("--test", default="", help="the test: tcp.rr/host-host/ipv4")
@@ -97,7 +99,7 @@ def _options(given: dict[str, Any]) -> Options:
         plan=plan,
         title=given["title"][:200],
         origin=given["origin"],
-        testbed=given["testbed"],
+        testbed=given["testbed"] or TESTBEDS.get(given["format"], "imported"),
         revision=given["revision"],
         committed=moment(given["date"]) if given["date"] else None,
         test=given["test"],

@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from runners.counted.counts import Cost, Window
+from perfweb.counted.costs import BootCosts, Cost, Level
 
 RESOLUTION = 0.5
 """The smallest difference per unit that is attributed: of code that every second unit executes."""
 
-Boots = Sequence[Sequence[Window]]
-"""The windows of one load by boot."""
+Boots = Sequence[BootCosts]
+"""What one load costs on each boot of a side."""
 
 
 class Verdict(Enum):
@@ -45,7 +45,7 @@ class Span:
     high: float
 
     def apart(self, other: Span) -> bool:
-        """Returns whether no value is in both."""
+        """Return whether no value is in both."""
         return self.high < other.low or other.high < self.low
 
     @property
@@ -94,27 +94,26 @@ class LoadComparison:
         return Verdict.EQUAL
 
 
-def compare(name: str, units: int, base: Boots, patched: Boots) -> LoadComparison:
-    """Compares the windows of a load, each of `units`. Both sides have at least one boot with windows."""
+def compare(name: str, base: Boots, patched: Boots) -> LoadComparison:
+    """Compare the boots of a load. Both sides have at least one."""
     differences = []
-    every = {name for boots in (base, patched) for boot in boots for window in boot for name in window.functions}
-    for function in sorted(every):
-        cost = Cost(*(_difference(function, index, units, base, patched) for index in range(len(Cost._fields))))
+    for function in sorted({name for boot in (*base, *patched) for name in boot.functions}):
+        cost = Cost(*(_difference(function, kind, base, patched) for kind in range(len(Cost._fields))))
         if any(cost):
             differences.append(FunctionDifference(function, cost))
     differences.sort(key=lambda one: (-abs(one.cost.instructions), -abs(one.cost.locked), one.name))
-    totals = [_span([[window.kernel().instructions for window in boot] for boot in side]) for side in (base, patched)]
-    spread = max(span.width for span in totals) / units
-    found = LoadComparison(name, _lowest(base, units), _lowest(patched, units), spread, tuple(differences))
-    return replace(found, unexplained=_unexplained(base, patched, units, found.attributed.instructions))
+    spread = max(_whole(side).width for side in (base, patched))
+    lowest = [min(boot.lowest for boot in side) for side in (base, patched)]
+    found = LoadComparison(name, lowest[0], lowest[1], spread, tuple(differences))
+    return replace(found, unexplained=_unexplained(base, patched, found.attributed.instructions))
 
 
-def _unexplained(base: Boots, patched: Boots, units: int, attributed: float) -> float:
-    """Returns the difference per unit between the means of all windows, without what is attributed; 0 if the means of
+def _unexplained(base: Boots, patched: Boots, attributed: float) -> float:
+    """Return the difference per unit between the means of all windows, without what is attributed; 0 if the means of
     some boots of both sides are in the same range.
     """
     before, after = (
-        [statistics.fmean(window.kernel().instructions for window in boot) / units for boot in side]
+        [statistics.fmean(window.instructions for window in boot.windows) / boot.units for boot in side]
         for side in (base, patched)
     )
     ranges = Span(min(before), max(before)), Span(min(after), max(after))
@@ -123,31 +122,36 @@ def _unexplained(base: Boots, patched: Boots, units: int, attributed: float) -> 
     return rest if ranges[0].apart(ranges[1]) and abs(rest) > max(wide, RESOLUTION) else 0.0
 
 
-def _difference(function: str, index: int, units: int, base: Boots, patched: Boots) -> float:
-    """Returns the difference per unit of one kind of cost; 0 if it is not attributable."""
-    before, after = (
-        _span([[window.functions.get(function, _NOTHING)[index] for window in boot] for boot in side])
-        for side in (base, patched)
-    )
+def _difference(function: str, kind: int, base: Boots, patched: Boots) -> float:
+    """Return the difference per unit of one kind of cost; 0 if it is not attributable."""
+    before, after = (_of_function(function, kind, side) for side in (base, patched))
     difference = after.low - before.low
     wide = max(before.width, after.width)
-    if not before.apart(after) or abs(difference) <= wide or abs(difference) < RESOLUTION * units:
+    if not before.apart(after) or abs(difference) <= wide or abs(difference) < RESOLUTION:
         return 0.0
-    return difference / units
+    return difference
 
 
-_NOTHING = Cost()
+def _of_function(function: str, kind: int, boots: Boots) -> Span:
+    levels = [(boot.units, boot.functions.get(function, _NOTHING)) for boot in boots]
+    return Span(
+        min(level.low[kind] / units for units, level in levels),
+        max(level.median[kind] / units for units, level in levels),
+    )
 
 
-def _span(boots: Sequence[Sequence[float]]) -> Span:
-    return Span(min(map(min, boots)), max(map(statistics.median, boots)))
+_NOTHING = Level()
 
 
-def _lowest(boots: Boots, units: int) -> Cost:
-    """Returns the cost of one unit in the window with the fewest instructions."""
-    return min(window.kernel() for boot in boots for window in boot).each(units)
+def _whole(boots: Boots) -> Span:
+    """Return the span of the instructions of the whole path, per unit."""
+    of_boots = [(boot.units, [window.instructions for window in boot.windows]) for boot in boots]
+    return Span(
+        min(min(windows) / units for units, windows in of_boots),
+        max(statistics.median(windows) / units for units, windows in of_boots),
+    )
 
 
 def overall(loads: Sequence[LoadComparison]) -> Mapping[Verdict, list[LoadComparison]]:
-    """Returns the loads by their verdict, in the order of Verdict."""
+    """Return the loads by their verdict, in the order of Verdict."""
     return {verdict: [load for load in loads if load.verdict == verdict] for verdict in Verdict}
