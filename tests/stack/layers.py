@@ -22,6 +22,10 @@ STACK = ROOT / "stack"
 FOLDERS = ("machine", "kern", "net", "netinet", "netinet6", "dev", "boot", "api")
 OBJECTS = "libstack.so.p"  # of a release build by gcc: the core, too; link-time optimisation keeps the symbols
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<header>[^"]+)"', re.MULTILINE)
+POSIX = {"pthread_create"}
+"""Functions of the C library that lower folders call and api/ also defines, to see those of the program: it passes on
+the calls of the stack.
+"""
 UNDEFINED, DEFINED = "Uw", "TDBRVWC"  # letters of nm(1); small ones stay in their file
 
 
@@ -60,6 +64,8 @@ def calls(tables: Mapping[str, str]) -> Iterator[Reference]:
     for user, table in sorted(symbols.items()):
         for kind, name in table:
             owner = owners.get(name)
+            if name in POSIX:
+                continue
             if kind in UNDEFINED and owner is not None and folder(owner) != folder(user):
                 yield Reference(user, name, owner)
 
