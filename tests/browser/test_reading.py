@@ -86,7 +86,7 @@ WORDS_OF = """button => {
     window.words = []
     new MutationObserver(() => words.push(button.textContent)).observe(button, {childList: true, subtree: true})
 }"""
-"""Record the words of a button: it says for a moment only that it has copied."""
+"""Record the words of a button: "Copied" is shown for a moment only."""
 
 
 def test_a_command_can_be_copied(browser: Browser, live_server: LiveServer, finished_run: Run) -> None:
