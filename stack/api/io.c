@@ -185,7 +185,8 @@ recvfrom(int fd, void *restrict buf, size_t len, int flags,
 	ssize_t n;
 
 	if (f == NULL)
-		return (real.recvfrom(fd_kernel(fd), buf, len, flags, addr, addrlen));
+		return (real.recvfrom(fd_kernel(fd), buf, len, flags, addr,
+		    addrlen));
 	if (addr != NULL && addrlen != NULL) {
 		if (address_bad(addrlen) || *addrlen > INT_MAX) {
 			frele(f);
@@ -246,7 +247,8 @@ recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
 	ssize_t len = 0;
 
 	if (!fd_ours(fd)) {
-		const int received = real.recvmmsg(fd_kernel(fd), vec, n, flags, timeout);
+		const int received = real.recvmmsg(fd_kernel(fd), vec, n,
+		    flags, timeout);
 
 		for (int k = 0; k < received; k++)
 			ticket_received(&vec[k].msg_hdr, flags);
@@ -319,7 +321,8 @@ sendto(int fd, const void *buf, size_t len, int flags,
 	};
 
 	if (f == NULL)
-		return (real.sendto(fd_kernel(fd), buf, len, flags, addr, addrlen));
+		return (real.sendto(fd_kernel(fd), buf, len, flags, addr,
+		    addrlen));
 	return (transmit(f, &msg, flags));
 }
 

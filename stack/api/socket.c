@@ -365,7 +365,8 @@ getsockopt(int fd, int level, int name, void *restrict value,
 	int error;
 
 	if (f == NULL)
-		return (real.getsockopt(fd_kernel(fd), level, name, value, len));
+		return (real.getsockopt(fd_kernel(fd), level, name, value,
+		    len));
 	value = option_address(value);
 	len = option_address(len);
 	api_enter();
@@ -411,7 +412,8 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	int error;
 
 	if (f == NULL)
-		return (real.setsockopt(fd_kernel(fd), level, name, value, len));
+		return (real.setsockopt(fd_kernel(fd), level, name, value,
+		    len));
 	if (len > INT_MAX)
 		return (refuse(f, EINVAL));
 	value = option_address(value);

@@ -90,7 +90,8 @@ is_socket(int fd)
 EXPORT FILE *
 fdopen(int fd, const char *mode)
 {
-	return (is_socket(fd) ? stream_open(fd, mode) : real.fdopen(fd_kernel(fd), mode));
+	return (is_socket(fd) ? stream_open(fd, mode) :
+	    real.fdopen(fd_kernel(fd), mode));
 }
 
 EXPORT int

@@ -3,7 +3,7 @@
  * UNIX-domain sockets among many threads, for the thread sanitizer: they
  * connect, send, pass descriptors and close under each other's hands, and in
  * the end nothing is left.  All that with every locking strategy, one after
- * another.  What single calls do is in posix_unix.c and posix_passing.c, which
+ * another.  What single calls do is in posix_unix*.c and posix_passing.c, which
  * ask the same of the kernel.
  */
 #include "boot/boot.h"

@@ -28,7 +28,7 @@ SANITIZERS = ("address", "thread")
 TESTS = "tests"
 PROGRAMS = (
     "posix_sockets posix_inet6",
-    "posix_unix",
+    "posix_unix posix_unixpair",
     "posix_poll posix_epoll posix_urgent",
     "posix_control posix_transfer",
 )
