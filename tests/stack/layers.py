@@ -22,9 +22,9 @@ STACK = ROOT / "stack"
 FOLDERS = ("machine", "kern", "net", "netinet", "netinet6", "dev", "boot", "api")
 OBJECTS = "libstack.so.p"  # of a release build by gcc: the core, too; link-time optimisation keeps the symbols
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<header>[^"]+)"', re.MULTILINE)
-POSIX = {"pthread_create"}
-"""Functions of the C library that lower folders call and api/ also defines, to see those of the program: it passes on
-the calls of the stack.
+PASSED_ON = {"pthread_create"}
+"""Functions of the C library that api/ defines, too, to notice the program's calls. It passes every call on, so a call
+of a lower folder is one of the C library.
 """
 UNDEFINED, DEFINED = "Uw", "TDBRVWC"  # letters of nm(1); small ones stay in their file
 
@@ -60,12 +60,11 @@ def includes(root: Path = STACK) -> Iterator[Reference]:
 def calls(tables: Mapping[str, str]) -> Iterator[Reference]:
     """Every use of another folder's symbol; `tables` has the output of nm(1) for the object of each source file."""
     symbols = {source: [line.split()[-2:] for line in table.splitlines()] for source, table in tables.items()}
-    owners = {name: source for source, table in symbols.items() for kind, name in table if kind in DEFINED}
+    defined = ((name, source) for source, table in symbols.items() for kind, name in table if kind in DEFINED)
+    owners = {name: source for name, source in defined if name not in PASSED_ON}
     for user, table in sorted(symbols.items()):
         for kind, name in table:
             owner = owners.get(name)
-            if name in POSIX:
-                continue
             if kind in UNDEFINED and owner is not None and folder(owner) != folder(user):
                 yield Reference(user, name, owner)
 

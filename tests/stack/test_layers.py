@@ -53,7 +53,8 @@ def test_a_call_upwards_is_found_where_it_is() -> None:
         "net/if.c": "0000 T if_input\n0010 t same\n     U lock\n     U arp_input\n     U malloc\n",
         "netinet/arp.c": "0000 T arp_input\n     U if_input\n     U lock\n0010 t same\n     U arp_count\n",
         "netinet/stat.c": "0000 B arp_count\n",
-        "kern/lock.c": "0000 T lock\n",
+        "kern/lock.c": "0000 T lock\n     U pthread_create\n",
+        "api/atfork.c": "0000 T pthread_create\n",
     }
     found = [*layers.calls(tables)]
     assert len(found) == 4, "neither the C library's, nor static functions, nor those of the same folder"
