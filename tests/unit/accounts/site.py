@@ -31,7 +31,7 @@ from perfweb.tracking.models import Alert, Movement
 from perfweb.tracking.services import BranchRequest, track
 from perfweb.tracking.states import confirm
 from tests.checkouts import Checkout
-from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_testbed
+from tests.factories import DEMO_TESTS, PLAN_TEXT, create_plan, create_queued_run, create_run, create_testbed
 from tests.unit.accounts.conftest import PASSWORD
 
 ANONYMOUS = "anonymous"
@@ -75,7 +75,8 @@ class Site:
         services.approve(self._actor("maintainer"), self.approved.number)
         self.approved.runs.update(state=RunState.DONE)
         self.queued = create_queued_run()
-        Run.objects.filter(pk=self.queued.pk).update(requested_by="author")
+        repeatable = create_plan(f"{PLAN_TEXT}tests: [{DEMO_TESTS[0]}]\n")
+        Run.objects.filter(pk=self.queued.pk).update(requested_by="author", plan=repeatable)
         self.resting = create_testbed("resting")
         begin(self.resting, OutageKind.MAINTENANCE, "new cables", "maintainer")
         self.unsent = self._diff("seven")
@@ -97,7 +98,7 @@ class Site:
             values["number"] = (self.approved if "rerun" in address else self.waiting).number
         elif "/alerts/" in address:
             values["number"] = self.alert.number
-        elif "/cancel" in address:
+        elif "/cancel" in address or "/again" in address:
             values["number"] = self.queued.pk
         elif address.endswith("/back"):
             values["name"] = self.resting.name

@@ -29,9 +29,9 @@ STREAMS = {"/runs/{number}/events"}
 """A stream that closes its connection, and with it the transaction of the test: test_over_http.py requests it."""
 MAY_BE_AWAY = {"/health/"}
 """Responds with 503 without a worker, as in a test."""
-REFUSED = {"/forges/{name}/webhook", "/runs/{number}/again/"}
-"""The first refuses a POST without a signature; `deliveries` sends signed ones. The second refuses the plan of the
-site's run, which has no tests. A valid POST to all others reaches the database.
+REFUSED = {"/forges/{name}/webhook"}
+"""Refuses a POST without a signature; `deliveries` sends signed ones. A valid POST to all others reaches the
+database.
 """
 SHOWN = 40
 FORGOTTEN_AFTER = 100
