@@ -111,8 +111,8 @@ def draw_levels(
         by_series.setdefault(shift.series, []).append(shift)
     labels = timeline.letters
     for x, label in [*((shift.x, shift.label) for shift in found), *(marks or {}).items()]:
-        if label not in labels.get(x, "").split():
-            labels[x] = f"{labels.get(x, '')} {label}".strip()
+        if label not in labels.get(x, "").split(", "):
+            labels[x] = f"{labels[x]}, {label}" if x in labels else label
     levels = (_levels(names.index(name), timeline, members) for name, members in by_series.items())
     return {"data": [*figure["data"], *levels], "layout": {**figure["layout"], **timeline.marked(labels)}}
 

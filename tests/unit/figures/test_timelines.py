@@ -86,7 +86,7 @@ def test_points_have_their_commit_and_places_their_alerts(client: Client) -> Non
     text = figure["data"][0]["text"][1]
     assert re.fullmatch(r"v0.1-1-g0000001 net: change 1, Ada: \d\d\u202f\d\d\d transactions/s", text)
     notes = {note["x"]: note["text"] for note in figure["layout"]["annotations"]}
-    assert notes == {1: f"alert {culprit.number}", 2: f"A alert {unknown.number}"}
+    assert notes == {1: f"alert {culprit.number}", 2: f"A, alert {unknown.number}"}
     assert "net: change 3, Ada" in text_of(page(client, ADDRESS))
 
 
@@ -112,7 +112,7 @@ def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
         text.replace("\u202f", " "),
     )
     figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
-    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A 1"]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A, 1"]
     *_, levels = figure["data"]
     assert (levels["mode"], len(levels["x"]), levels["meta"]["toggle"]) == ("lines", 4, 1)
     assert levels["x"][1] == figure["data"][1]["x"][6]
