@@ -13,7 +13,7 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SPELLED = {"us": "µs"}
 _SIGNIFICANT_DIGITS = 5
 LARGE_PERCENT = 900.0
-"""Changes from here on, to the tenfold value, are written as factors."""
+"""Min change in percent that is written as a factor: the value is at least tenfold."""
 
 NOTHING = "\N{EN DASH}"
 """The text for a missing number."""
@@ -57,7 +57,7 @@ def grouped(value: float, decimals: int) -> str:
 def percent(value: float | None, *, signed: bool = False) -> str:
     """Return a percentage with two decimals, NOTHING for None and NaN.
 
-    A signed one is a change: "+8.00 %", and from the tenfold value on its factor, as factor() writes it.
+    A signed one is a change: "+8.00 %", or its factor as factor() writes it, where the value is at least tenfold.
     """
     if value is None or math.isnan(value):
         return NOTHING

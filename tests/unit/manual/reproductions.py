@@ -22,8 +22,8 @@ has the same, beside the newest runs of the site.
 `perfweb/reports/published.yaml` and the tables of [strategies](../measured/knobs.md#published-comparisons) and
 [predictions](../measured/simulator.md#published-results).
 
-Effects are changes of the compared variant, from the tenfold value on as a factor. Hosts, links and kernels
-differ by up to twenty years, so compare signs and order, not sizes.
+Effects are changes of the compared variant: in percent, or as a factor where the value is at least tenfold. Hosts,
+links and kernels differ by up to twenty years, so compare signs and order, not sizes.
 """
 
 
