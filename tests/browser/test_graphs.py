@@ -139,20 +139,32 @@ def test_a_frame_zooms_and_is_kept_in_the_address(
 def test_two_clicked_points_can_be_compared(watched_page: Page, live_server: LiveServer) -> None:
     runs = create_history(6, DEMO_TESTS[:1])
     page = watched_page
+    # Plotly takes two clicks within 0.3 s for a double click, wherever they are.
+    page.add_init_script(
+        """Object.defineProperty(window, "Plotly", { configurable: true, set(library) {
+            Object.defineProperty(window, "Plotly", { value: library });
+            library.setPlotConfig({ doubleClickDelay: 0 });
+        } })"""
+    )
     page.goto(f"{live_server.url}/tests/{DEMO_TESTS[0]}/")
     points = page.locator(".scatterlayer .point")
     expect(points).to_have_count(12)
-    # Plotly takes two clicks within 0.3 s for a double click, wherever they are.
-    page.evaluate("document.querySelector('.plot')._context.doubleClickDelay = 0")
-    points.nth(1).click(force=True)
+
+    def click(number: int) -> None:
+        """A click means the point whose label is shown, which follows the pointer a moment later."""
+        points.nth(number).hover(force=True)
+        expect(page.locator(".hovertext")).to_contain_text(f"g000000{number}")
+        points.nth(number).click(force=True)
+
+    click(1)
     picked = page.get_by_role("status")
     expect(picked).to_contain_text("Click a second point to compare")
     expect(picked.get_by_role("link", name=f"run {runs[1].pk}, deferred")).to_have_attribute(
         "href", f"/runs/{runs[1].pk}/"
     )
-    points.nth(1).click(force=True)  # the same one again is no pair
+    click(1)  # the same one again is no pair
     expect(picked.get_by_role("link", name="Compare these")).to_have_count(0)
-    points.nth(4).click(force=True)
+    click(4)
     expect(page.locator(".annotation-text").filter(has_text="B")).to_have_count(1)
     picked.get_by_role("link", name="Compare these").click()
     expect(page).to_have_url(f"{live_server.url}/compare/?base={runs[1].pk}%2Fdeferred&with={runs[4].pk}%2Fdeferred")
