@@ -67,16 +67,15 @@ api_leave(int error)
 	return (false);
 }
 
-bool
-api_inside(void)
+void
+threads_boot(bool begins)
 {
-	return (false);
+	(void)begins;
 }
 
-bool
-signals_handling(void)
+void
+threads_alone(void)
 {
-	return (false);
 }
 
 void
