@@ -4,7 +4,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from perfweb.tracking import views
+from perfweb.tracking import feeds, views
 
 app_name = "tracking"
 _OLD = {"permanent": True, "http_method_names": ["get", "head"]}
@@ -16,6 +16,8 @@ urlpatterns = [
     path("tracking/<slug:name>/period/", views.period, name="period"),
     path("tracking/<slug:name>/pause/", views.pause, name="pause"),
     path("alerts/", views.alert_list, name="alerts"),
+    path("alerts/feed/", feeds.alerts, name="feed"),
+    path("alerts/<int:number>/feed/", feeds.alert, name="alert-feed"),
     path("alerts/<int:number>/", views.alert, name="alert"),
     path("alerts/<int:number>/update/", views.update_alert, name="update"),
     path("alerts/<int:number>/say/", RedirectView.as_view(pattern_name="tracking:update", **_OLD)),

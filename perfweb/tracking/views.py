@@ -113,7 +113,7 @@ def alert_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def alert(request: HttpRequest, number: int) -> HttpResponse:
     """Show the movements of an alert with the commits near it, their confirmation and bisection, and its comments."""
-    found = _find(number)
+    found = alert_of_page(number)
     movements = list(found.movements.all())
     checks = list(found.checks.select_related("commit", "run"))
     drawn = graphs_near(found, read(found.branch).series)
@@ -147,7 +147,7 @@ def _changes_of(check: Check, movements: Sequence[Movement]) -> list[tuple[str, 
 @acts(Action.JUDGE_ALERT)
 def update_alert(request: HttpRequest, number: int) -> HttpResponse:
     """Show the form for another state, an owner or a comment of an alert, and handle it."""
-    found = _find(number)
+    found = alert_of_page(number)
     problem = ""
     if request.method == "POST":
         try:
@@ -193,7 +193,8 @@ def _branch(name: str) -> TrackedBranch:
         raise Http404(str(error)) from None
 
 
-def _find(number: int) -> Alert:
+def alert_of_page(number: int) -> Alert:
+    """Return an alert with everything for a row of a list. Raises Http404."""
     found = Alert.objects.to_show().filter(number=number).first()
     if found is None:
         raise Http404(f"There is no alert {number}. The list of alerts shows those that there are.")

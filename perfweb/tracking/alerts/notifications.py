@@ -21,6 +21,7 @@ from perfweb.outbox.services import post
 from perfweb.tracking import states
 from perfweb.tracking.alerts.confirming import in_words
 from perfweb.tracking.models import Alert, AlertState, TrackedCommit
+from perfweb.verdicts.numbers import LARGE_PERCENT, factor
 from perfweb.verdicts.wording import change_words
 
 WIDTH = 72
@@ -148,21 +149,23 @@ def data(alert: Alert, occasion: str) -> dict[str, Any]:
 
 
 def subject(alert: Alert) -> str:
-    """Return one line: the largest movement, its size, and its commit."""
+    """Return one line: the largest movement, its size, the origin of its results, and its commit."""
     sizes = [movement.size for movement in alert.movements.all() if movement.confirmed]
     most = max(sizes, key=abs, default=0.0)
     where = f"with {alert.culprit}" if alert.culprit else f"after {alert.since.short}"
-    return f"[{alert.branch.name}] {most:+.1f} % {where}"[:150]
+    size = factor(most) if most >= LARGE_PERCENT else f"{most:+.1f} %"
+    return f"[{alert.branch.name}] {size}{Origin(alert.branch.testbed.origin).in_brackets} {where}"[:150]
 
 
 def text(alert: Alert) -> str:
-    """Return a mail in plain text."""
+    """Return a mail in plain text, with the mark of results that were not measured."""
     moved = [movement for movement in alert.movements.all() if movement.confirmed]
     where = f"The change came after\n  {alert.since}\nand with this commit or before:\n  {alert.until}"
     parts = [
         textwrap.fill(alert.conclusion, WIDTH) if alert.conclusion else where,
         "Measured in turn on both sides:\n" + "\n".join(f"  {in_words(movement)}" for movement in moved),
         "" if alert.conclusion else "The bisection has started. Another mail will have its result.",
+        f"Testbed: {alert.branch.testbed.label}",
         f"Set the outcome here:\n  {alert.address}",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
