@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Second opinions on two sets of independent observations, with weaker assumptions than Student's t.
 
-They do not decide (perfweb.stats.comparison does); if they disagree, the verdict's graph is worth a look.
+They do not decide (perfweb.stats.comparison does); if they disagree, the verdict's graph is worth a look. `scipy.stats`
+is imported by the functions that need it, because it takes longer than most commands that import this module.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from perfweb.stats.boots import Boots
 from perfweb.stats.ratio import Change
@@ -47,6 +48,8 @@ def welch(a: Sequence[float], b: Sequence[float], confidence: float) -> Shift:
     Biometrika 34; degrees of freedom by Satterthwaite 1946. Assumes about normal observations. Raises ValueError with
     fewer than two on a side.
     """
+    from scipy import stats
+
     first, second = _sides(a, b)
     found = stats.ttest_ind(second, first, equal_var=False)
     low, high = found.confidence_interval(confidence / 100)
@@ -61,6 +64,8 @@ def mann_whitney(a: Sequence[float], b: Sequence[float], confidence: float) -> S
     whose coverage is `confidence` percent or more. Assumes distributions that differ in location only. Two or more
     observations on each side, else ValueError.
     """
+    from scipy import stats
+
     first, second = _sides(a, b)
     differences = np.sort(np.subtract.outer(second, first), axis=None)
     place = max(_u_quantile(len(first), len(second), (1 - confidence / 100) / 2), 1)
@@ -74,6 +79,8 @@ def permutation_p(a: Sequence[float], b: Sequence[float]) -> float:
     Fisher 1935, "The Design of Experiments"; exact up to 9999 ways, above that as many drawn at random with a fixed
     seed. Assumes only that without a difference the sides could be exchanged. ValueError as for welch().
     """
+    from scipy import stats
+
     first, second = _sides(a, b)
 
     def statistic(x: NDArray[np.float64], y: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
@@ -92,6 +99,8 @@ def bootstrap_ratio(a: Boots, b: Boots, statistic: Statistic, confidence: float)
     and acceleration (Efron 1987, "Better bootstrap confidence intervals", JASA 82). None with fewer than five boots on
     a side, or if the baseline's statistic is not above zero or all draws are equal.
     """
+    from scipy import stats
+
     if min(len(a), len(b)) < FEWEST_FOR_BOOTSTRAP:
         return None
     groups = [[checked(boot) for boot in boots] for boots in (a, b)]

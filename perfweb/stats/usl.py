@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 LEAD = 1.05
 """Share of the better of two rates; closer rates count as equal."""
@@ -46,6 +45,8 @@ def fit(rates: Mapping[int, float]) -> Scalability:
     N / X(N) is linear in 1, N - 1 and N (N - 1), and none of their factors is negative.
     Raises ValueError for fewer than three numbers of processors, or a rate that is not positive and finite.
     """
+    from scipy import optimize  # a tenth of a second, which only the page of these rates needs
+
     if len(rates) < 3:
         raise ValueError(f"{len(rates)} numbers of processors: the law has three parameters, and needs three or more")
     if not all(n >= 1 and math.isfinite(rate) and rate > 0 for n, rate in rates.items()):

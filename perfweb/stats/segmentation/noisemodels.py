@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal, special
+from scipy import special
 
 from perfweb.stats.segmentation.partitioning import Indices, Numbers, all_edges, best_edges
 
@@ -116,6 +116,8 @@ def _columns(values: Numbers, places: Sequence[int]) -> Numbers:
 
 def _cycle(series: Numbers) -> Numbers:
     """Return cosine and sine with the strongest period of at least eight points that the series has once or more."""
+    from scipy import signal  # half a second, which only processes that judge series need
+
     size = 4 * len(series)
     power = np.abs(np.fft.rfft(signal.detrend(series), size)) ** 2
     frequency = (4 + int(power[4 : max(size // 8, 5)].argmax())) / size
@@ -129,6 +131,8 @@ def _whitened(columns: Numbers) -> tuple[Numbers, Numbers]:
     The noise is white, has memory (ARMA: Box and Jenkins 1970, "Time Series Analysis"), or has scatter that varies
     (weighted least squares).
     """
+    from scipy import signal
+
     found, costs = [columns], [0.0]
     for memory, average in _MEMORY:
         found.append(signal.lfilter([1, -memory], [1, -average], columns, axis=0))
