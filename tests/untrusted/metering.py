@@ -252,6 +252,7 @@ def metered(measured: Iterable[ModuleType]) -> Iterator[None]:
     codes: dict[_Key, CodeType] = {}
     for module in measured:
         codes |= _metered_code(str(module.__file__))
+    gc.unfreeze()  # get_objects() leaves out what is frozen
     replaced = [
         (function, function.__code__)
         for function in gc.get_objects()
