@@ -177,10 +177,15 @@ compare_with_list(unsigned bits, uint64_t seed)
 
 TEST(finds_what_a_list_finds)
 {
+#ifdef __SANITIZE_THREAD__
+	const uint64_t seeds = 1;	/* one thread: the other builds have all */
+#else
+	const uint64_t seeds = 3;
+#endif
 	static const unsigned bits[] = { 1, 6, 7, 24, 32, 64, 66, 128 };
 
 	for (unsigned i = 0; i < nitems(bits); i++)
-		for (uint64_t seed = 1; seed <= 3; seed++)
+		for (uint64_t seed = 1; seed <= seeds; seed++)
 			compare_with_list(bits[i], seed);
 }
 
