@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from perfweb.lab.inventory import InventoryHost
+from perfweb.lab.origins import Origin
 from perfweb.measuring import record, spool, tools
 from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement
 from perfweb.measuring.raw import RawMeasurement, RawSample
-from perfweb.measuring.tools import simstack
+from perfweb.measuring.tools import counted, simstack
 from perfweb.runs import progress
 from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
@@ -53,9 +54,8 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     """
     block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
     layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
-    seed = (
-        planned.block + 1 if variant.target == Target.SIM else None
-    )  # all variants of a block have the same one, in every run
+    # All variants of a block have the same one, in every run.
+    seed = planned.block + 1 if bench.plan.origin != Origin.MEASURED else None
     boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout, seed))
     _Booted(bench, boot, variant, missing).go()
 
@@ -77,7 +77,10 @@ class _Booted:
             tunables=variant.tunables,
             prefix=variant.build.prefix if variant.build else "",
             layout=boot.layout,
+            emulated=bench.plan.origin != Origin.MEASURED,
         )
+        self.counted = bench.plan.origin == Origin.COUNTED
+        self.printed = ""
         self.left = list(missing)
         self.samples: list[RawSample] = []
         self.up = False
@@ -138,7 +141,7 @@ class _Booted:
         self.counters, self.late, before = None, "", len(self.left)
         try:
             play(self.request, self._sampling(), self.listener)
-            problem = "" if len(self.left) < before else "its host reported no result"
+            problem = "" if self.error or len(self.left) < before else "its host reported no result"
         except PlayCancelledError:
             raise
         except WrongTunablesError as wrong:
@@ -168,7 +171,9 @@ class _Booted:
 
     def _sampling(self) -> Sampling:
         plan, measure = self.bench.plan, self.left[0].test.measure  # measurements of one server have one host
-        return Sampling(measure.host, list(map(self._order, self.left)), plan.timeout, plan.gates)
+        # One boot of a kernel that counts runs all loads: it is one sample.
+        measured = self.left[:1] if self.counted else self.left
+        return Sampling(measure.host, list(map(self._order, measured)), plan.timeout, plan.gates)
 
     def _order(self, planned: PlannedMeasurement) -> dict[str, object]:
         """Returns a measurement as input of the hosts."""
@@ -185,8 +190,9 @@ class _Booted:
 
     def _argv(self, test: Test) -> list[str]:
         seconds, prefix = self.bench.plan.seconds, self.request.prefix
-        if self.request.target == Target.SIM:
-            booting = simstack.booting(self.request.tunables, self.boot.seed or 1)
+        if self.request.emulated:
+            seed = self.boot.seed or 1
+            booting = counted.booting(seed) if self.counted else simstack.booting(self.request.tunables, seed)
             return [*tools.command(test.measure, "", seconds, prefix), *booting]
         return tools.command(test.measure, self._address(test), seconds, prefix)
 
@@ -214,7 +220,20 @@ class _Booted:
         self.samples.append(sample)
         if sample.timed_out:
             self.late = f"a sample of {report['test']} did not end in time"
-        if not report["left"]:
+        if self.counted:
+            self._count_loads(sample)
+        elif not report["left"]:
+            self._keep("")
+
+    def _count_loads(self, sample: RawSample) -> None:
+        """Stores what each load cost on a boot of a kernel that counts, or why that failed."""
+        self.printed = sample.stderr
+        if why := counted.failure(sample):
+            self.error = f"{self.boot.variant.name} does not boot and run its loads: {why}"
+            self.samples = []
+            return
+        for part in counted.by_load(sample, [planned.test.name for planned in self.left]):
+            self.samples = [part]
             self._keep("")
 
     def _raw(self, planned: PlannedMeasurement, reason: str = "") -> RawMeasurement:
@@ -246,7 +265,7 @@ class _Booted:
 
     def _lives(self) -> bool:
         """Returns whether the target returned its counters; a simulated target exists only during a sample."""
-        if self.request.target == Target.SIM:
+        if self.request.emulated:
             return True
         if self.counters is None:
             try:
@@ -274,7 +293,7 @@ class _Booted:
         state, error = (BootState.FAILED, self.error) if self.error else (BootState.STOPPED, "")
         if ending.get("crashed") and not error:
             state, error = BootState.CRASHED, f"it ended by itself with status {ending.get('exit_status')}"
-        self._end(state, error, str(ending.get("log") or ""))
+        self._end(state, error, str(ending.get("log") or self.printed))
 
     def _end(self, state: BootState, error: str, printed: str = "") -> None:
         console = self.consoles.output()
@@ -304,8 +323,8 @@ class _Booted:
 
     def _pinning(self, test: Test) -> dict[str, str]:
         """Returns CPUs by role in the experiment, in the format of taskset(1)."""
-        if self.request.target == Target.SIM:
-            return {}  # pinning a simulated target has no effect
+        if self.request.emulated:
+            return {}  # pinning has no effect on what is simulated or counted
         server = self._server()
         pinning = {
             "client": self.bench.hosts[test.measure.host].cpus,

@@ -2,10 +2,14 @@
 """Executes a whole run, from the lease to a final state in the database and a restored lab."""
 
 import logging
+import shutil
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -28,6 +32,7 @@ from runners import health_check, heartbeat, recovery, worker_losses
 from runners.ansible.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.ansible.plays import Plays
 from runners.boots import Bench, run_boot
+from runners.counted import lane
 from runners.db_retry import DatabaseGoneError, retry_db
 from runners.heartbeat import Heartbeat, StopRequestedError
 from runners.stopping import Settled, closing, settled
@@ -187,7 +192,11 @@ def _variants(run: Run) -> list[Variant]:
 def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
     """Builds what the variants need, each build once. A resumed run uses its first builds."""
     client_needs_build = any(TOOLS[test.measure.tool].from_build for test in plan.tests)
-    needing = [variant for variant in variants.values() if client_needs_build or variant.target != Target.LINUX]
+    needing = [
+        variant
+        for variant in variants.values()
+        if client_needs_build or variant.build is not None or variant.target != Target.LINUX
+    ]
     if not needing:
         return
     store = builds.source_store()
@@ -196,8 +205,10 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
         for variant in needing:
             if variant.build is None:
                 retry_db(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
-    for build in {variant.build.key: variant.build for variant in needing if variant.build}.values():
-        _build_once(build, archive_path(store, build.source_sha256), plays)
+    named = {variant.build.key: variant.build for variant in needing if variant.build}
+    build_one = _Kernels(plays, store).build if plan.origin == Origin.COUNTED else partial(_stack, plays, store)
+    for build in named.values():
+        _build_once(build, build_one)
     for variant in needing:
         retry_db(variant.build.refresh_from_db if variant.build else lambda: None)
 
@@ -207,14 +218,44 @@ def _assign(variant: Variant, sources: Sources) -> None:
     variant.save(update_fields=["build"])
 
 
-def _build_once(build: Build, archive: Path, plays: Plays) -> None:
+def _archive(build: Build, store: Path) -> Path:
+    """Returns the packed sources of a build. Raises SourceError."""
+    archive = archive_path(store, build.source_sha256)
     if not archive.exists():
         raise SourceError(
             f"packed sources {archive.name} are not in {archive.parent} of this controller: give all controllers the "
             "same directory by PERFWEB_SOURCES, or submit the run again"
         )
+    return archive
+
+
+def _stack(plays: Plays, store: Path, build: Build) -> Mapping[str, Any]:
+    return plays.build(build.key, _archive(build, store), build.options)
+
+
+class _Kernels:
+    """Builds kernels one after the other: what was compiled for the first one, the base, serves the others."""
+
+    def __init__(self, plays: Plays, store: Path) -> None:
+        self.plays = plays
+        self.store = store
+        self.base = ""
+
+    def build(self, build: Build) -> Mapping[str, Any]:
+        sources = _archive(build, self.store)
+        with tempfile.NamedTemporaryFile(dir=self.store, suffix=".both") as both:
+            with sources.open("rb") as file:
+                shutil.copyfileobj(file, both)
+            both.write(lane.archive())
+            both.flush()
+            outcome = self.plays.build_kernel(lane.build_key(build.key), Path(both.name), self.base)
+        self.base = self.base or str(outcome["prefix"])
+        return outcome
+
+
+def _build_once(build: Build, build_one: Callable[[Build], Mapping[str, Any]]) -> None:
     try:
-        outcome = plays.build(build.key, archive, build.options)
+        outcome = build_one(build)
     except PlayFailedError as failure:
         output = "\n".join(part.output for part in failure.result.failures) or failure.result.log
         retry_db(lambda: builds.failed(build, output))

@@ -12,14 +12,17 @@ _PREFIXES = {"a", "b", "c", "i", "o", "w", "1", "2"}
 class Kind:
     """`root` is the folder that patches may change, empty for all of the tree; `seconds` limit all calls of git.
 
-    `title` is what its sources are. Plans build and measure only kinds that are `measured`.
+    `title` is what its sources are, `targets` are those of a plan that are built from them, and `matrix` is the name of
+    the usual tests of a patch. Files that match `left_out`, in words of gitglossary(7), are in no archive of sources.
     """
 
     name: str
     title: str
     root: str
     seconds: float
-    measured: bool = True
+    targets: tuple[str, ...]
+    matrix: str
+    left_out: tuple[str, ...] = ()
 
     def allows(self, path: str) -> bool:
         """Return whether a patch may change the file at `path`."""
@@ -49,6 +52,34 @@ def is_prefix(part: str) -> bool:
     return part in _PREFIXES
 
 
-STACK = Kind("stack", "the stack", root="stack", seconds=20.0)
-LINUX = Kind("linux", "the Linux kernel", root="", seconds=120.0, measured=False)
+# What a kernel that counts (runners/counted/kernel.config) does not compile: without it the sources fit into a
+# request to a host. Kconfig files and Makefiles stay, because the configuration reads all of them.
+_ARCHITECTURES = (
+    "alpha", "arc", "arm", "arm64", "csky", "hexagon", "ia64", "loongarch", "m68k", "microblaze", "mips", "nios2",
+    "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa",
+)  # fmt: skip
+_DRIVERS = (
+    "ata", "clk", "crypto", "gpu", "hwmon", "i2c", "iio", "infiniband", "input", "isdn", "leds", "md", "media",
+    "message", "mfd", "misc", "mmc", "mtd", "net/can", "net/dsa", "net/ethernet", "net/wan", "net/wireless", "nvme",
+    "phy", "pinctrl", "platform", "power", "regulator", "s390", "scsi", "soc", "spi", "staging", "target",
+    "thermal", "usb", "video",
+)  # fmt: skip
+_FILE_SYSTEMS = (
+    "btrfs", "ceph", "cifs", "ext4", "f2fs", "gfs2", "jffs2", "nfs", "nfsd", "ntfs3", "ocfs2", "reiserfs", "smb", "xfs",
+)  # fmt: skip
+_NOT_COMPILED = (
+    "Documentation/**/*.*",
+    "sound/**/*.[ch]",
+    "tools/perf/**",
+    "tools/testing/**",
+    *(f"arch/{name}/**/*.{ending}" for name in _ARCHITECTURES for ending in ("[chS]", "dts*")),
+    *(f"drivers/{name}/**/*.[ch]" for name in _DRIVERS),
+    *(f"fs/{name}/**/*.[ch]" for name in _FILE_SYSTEMS),
+)
+
+STACK = Kind("stack", "the stack", root="stack", seconds=20.0, targets=("stack", "sim"), matrix="tcp-quick")
+LINUX = Kind(
+    "linux", "the Linux kernel", root="", seconds=120.0, targets=("linux",), matrix="linux-patch-quick",
+    left_out=_NOT_COMPILED,
+)  # fmt: skip
 KINDS = {kind.name: kind for kind in (STACK, LINUX)}

@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from perfweb.builds.kinds import KINDS
+from perfweb.builds.kinds import KINDS, STACK, Kind
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import Repository, RepositoryError, check_name, git_command, git_environment
 from perfweb.plaintext import shown
@@ -99,15 +99,22 @@ def find(name: str) -> Mirror | None:
 
 def opened(mirror: Mirror | None) -> Repository:
     """Return the mirror as it is, or the service's own repository. Raises RepositoryError before the first fetch."""
-    return Repository.at(_folder(mirror), KINDS[mirror.kind]) if mirror else Repository.at(settings.PATCH_REPOSITORY)
+    return Repository.at(_folder(mirror) if mirror else settings.PATCH_REPOSITORY, kind_of(mirror))
 
 
-def require_measured(mirror: Mirror | None) -> None:
-    """Raise RepositoryError for a repository whose kind no plan of this service measures."""
-    if mirror and not (kind := KINDS[mirror.kind]).measured:
+def kind_of(mirror: Mirror | None) -> Kind:
+    """Return what a repository holds; the service's own has the stack."""
+    return KINDS[mirror.kind] if mirror else STACK
+
+
+def require_targets(mirror: Mirror | None, targets: Iterable[str]) -> None:
+    """Raise RepositoryError if one of these targets of a plan is not built from the sources of a repository."""
+    kind = kind_of(mirror)
+    if wrong := sorted(set(targets) - set(kind.targets)):
+        there = f"Repository {mirror}" if mirror else "The service's own repository"
         raise RepositoryError(
-            f"Repository {mirror} holds {kind.title}, and no plan of this service measures that yet. "
-            "On your machine `./dev kernel` counts what a patch costs."
+            f"{there} holds {kind.title}, and this plan builds target {wrong[0]}: choose the tests {kind.matrix}, or "
+            "another repository."
         )
 
 

@@ -7,6 +7,7 @@ is only read.
 """
 
 import difflib
+import hashlib
 import os
 import re
 import subprocess
@@ -18,9 +19,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from perfweb.builds.kinds import STACK, Kind, is_prefix
+from perfweb.builds.kinds import LINUX, STACK, Kind, is_prefix
 from perfweb.builds.patches import Patch, PatchError, Series
-from perfweb.builds.sources import SourceFile, Sources, pack
+from perfweb.builds.sources import LONGEST_REVISION, SourceFile, Sources, archive_path, pack
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 from perfweb.plaintext import shown
 
@@ -201,8 +202,31 @@ class Bench:
         return stages
 
     def pack(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
-        """Pack the stack of a tree. Raises PatchError for one that is too large, and SourceError."""
+        """Pack the sources of a commit or a tree. Raises PatchError for one that is too large, and SourceError."""
+        if self.kind is LINUX:
+            return self._pack_tree(self._tree_of(tree), store, revision, committed)
         return pack(ROOT, self._files(tree), store, revision, committed)
+
+    def _pack_tree(self, tree: str, store: Path, revision: str, committed: datetime | None) -> Sources:
+        """Pack a whole tree but what its kind leaves out, named by the tree, which git has made of its content.
+
+        What the archive has beside it are the times at which it was made.
+        """
+        sha256 = hashlib.sha256("\0".join([tree, *self.kind.left_out]).encode()).hexdigest()
+        target = archive_path(store, sha256)
+        if not target.exists():
+            store.mkdir(parents=True, exist_ok=True)
+            unfinished = store / f"{sha256}.{os.getpid()}"
+            words = [f":(exclude,glob){pattern}" for pattern in self.kind.left_out]
+            try:
+                form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished.absolute()}")
+                self._must("archive", *form, tree, "--", ".", *words)
+                if (size := unfinished.stat().st_size) > MOST_BYTES:
+                    raise PatchError(f"The packed sources have {size} bytes; the max is {MOST_BYTES}.")
+                unfinished.replace(target)
+            finally:
+                unfinished.unlink(missing_ok=True)
+        return Sources(target, sha256, revision[:LONGEST_REVISION], committed)
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:
         """Return the changes between `base` and `head` of files that a patch may change, as one diff or as a mail for

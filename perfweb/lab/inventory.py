@@ -8,12 +8,13 @@ import ipaddress
 import json
 import subprocess
 import sys
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perfweb.lab.models import Role
+from perfweb.lab.origins import Origin
 
 ANSIBLE_SECONDS = 180
 
@@ -28,7 +29,8 @@ class InventoryHost:
     `cpus_alone` without those of the testbed's other hosts.
 
     A testbed without IPv6 has no `data_addresses6`. `console_log` is a file on the controller, if there is one.
-    `command_line_words` are the kernel parameters that plans may add, None for the default list.
+    `command_line_words` are the kernel parameters that plans may add, None for the default list. A host that `counts`
+    builds kernels and boots them in an emulator.
     """
 
     role: str
@@ -40,6 +42,7 @@ class InventoryHost:
     cpus_alone: str
     console_log: str = ""
     command_line_words: tuple[str, ...] | None = None
+    counts: bool = False
 
     def data_address(self, family: str) -> str:
         """Return the address of this host for tests of a family. Raises InventoryError."""
@@ -50,7 +53,7 @@ class InventoryHost:
 
 
 def read_inventory(path: Path) -> dict[str, InventoryHost]:
-    """Return the hosts of an inventory by role: all three, or dut alone, to simulate. Raises InventoryError."""
+    """Return the hosts of an inventory by role: all three, or dut alone. Raises InventoryError."""
     if not path.is_file():
         raise InventoryError(f"{path}: there is no such inventory; raise the lab or give another path")
     program = Path(sys.executable).parent / "ansible-inventory"
@@ -67,13 +70,20 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
         raise InventoryError(f"{path}: {error.stderr.strip()[-500:]}") from None
     except (subprocess.TimeoutExpired, ValueError) as error:
         raise InventoryError(f"{path}: ansible-inventory did not answer: {error}") from None
-    alone = simulates(listing)
+    alone = _is_alone(listing)
     roles = [Role.DUT.value] if alone else Role.values
     return {role: _read_host(path, role, listing, wired=not alone) for role in roles}
 
 
-def simulates(groups: Container[str]) -> bool:
-    """Return whether no host can send to dut, so that only simulation is possible."""
+def origin_of(hosts: Mapping[str, InventoryHost]) -> Origin:
+    """Return how results of these hosts come about: none are measured if no host can send to dut."""
+    if not _is_alone(hosts):
+        return Origin.MEASURED
+    return Origin.COUNTED if hosts[Role.DUT].counts else Origin.SIMULATED
+
+
+def _is_alone(groups: Container[str]) -> bool:
+    """Return whether no host can send to dut."""
     return Role.DUT in groups and Role.LEFT not in groups and Role.RIGHT not in groups
 
 
@@ -82,7 +92,11 @@ def _read_host(path: Path, role: str, listing: dict[str, Any], *, wired: bool) -
     if len(names) != 1:
         raise InventoryError(f"{path}: group {role!r} has {len(names)} hosts; it must have exactly one")
     variables = listing["_meta"]["hostvars"].get(names[0], {})
-    links = variables.get("data_links", [])
+    links, counts = variables.get("data_links", []), variables.get("counts", False)
+    if type(counts) is not bool or (counts and wired):
+        raise InventoryError(
+            f"{path}: host {names[0]} has counts: {counts}; it is true for dut alone, without left and right"
+        )
     wanted = (2 if role == Role.DUT else 1) if wired else 0
     if not isinstance(links, list) or len(links) != wanted:
         alone = "" if wired else ", since it is alone, without left and right"
@@ -106,6 +120,7 @@ def _read_host(path: Path, role: str, listing: dict[str, Any], *, wired: bool) -
         cpus_alone=_for_taskset(variables.get("cpus_alone", variables.get("cpus", []))),
         console_log=str(variables.get("console_log", "")),
         command_line_words=_words(path, names[0], variables.get("command_line_words")),
+        counts=counts,
     )
 
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from perfweb.lab import outages
-from perfweb.lab.inventory import InventoryError, read_inventory, simulates
+from perfweb.lab.inventory import InventoryError, origin_of, read_inventory
 from perfweb.lab.models import Host, Lease, Role, Testbed
 from perfweb.lab.origins import Origin
 
@@ -28,7 +28,7 @@ def register(name: str, inventory: Path, lab: str = "") -> Testbed:
 
     The inventory also has the words that plans may add to the command line of dut's kernel.
 
-    A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the reverse.
+    A testbed that simulates or counts, whose inventory has only dut, never becomes one that measures, nor the reverse.
     """
     if re.fullmatch(r"[A-Za-z0-9_-]{1,50}", name, re.ASCII) is None:
         raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
@@ -37,7 +37,7 @@ def register(name: str, inventory: Path, lab: str = "") -> Testbed:
     if Testbed.objects.filter(name=name).exclude(sample="").exists():
         raise InventoryError(f"the testbed {name} holds samples, which measure nothing: use another name")
     hosts = read_inventory(inventory)
-    origin = Origin.SIMULATED if simulates(hosts) else Origin.MEASURED
+    origin = origin_of(hosts)
     if other := Testbed.objects.filter(name=name).exclude(origin=origin).first():
         raise InventoryError(
             f"testbed {name} {Origin(other.origin).verb}s, and {inventory} is of one that {origin.verb}s: "

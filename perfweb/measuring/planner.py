@@ -51,7 +51,7 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
     rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
     groups: dict[tuple[str, str], list[Test]] = {}
     for test in plan.tests:
-        groups.setdefault((test.topology, test.server), []).append(test)
+        groups.setdefault(test.boots, []).append(test)
     boots = [boot for tests in groups.values() for boot in _watched(plan, _blocks(plan, tests, rng))]
     return [replace(boot, position=position) for position, boot in enumerate(boots)]
 
@@ -59,7 +59,7 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
 def _blocks(plan: PlanSpec, tests: Sequence[Test], rng: random.Random) -> list[PlannedBoot]:
     """Return the boots of one group, block by block, without positions, which depend on all groups."""
     names = [variant.name for variant in plan.variants]
-    topology, server = tests[0].topology, tests[0].server
+    topology, server = tests[0].boots
     boots: list[PlannedBoot] = []
     for number in range(plan.boots):
         counted = _share(plan.samples, plan.boots, number)

@@ -7,6 +7,7 @@ name for years, so a name is never given another meaning.
 
 from dataclasses import dataclass
 
+from perfweb.counted.loads import LABEL, NAMES, UNITS
 from perfweb.lab.origins import Origin, origin_of
 
 
@@ -58,6 +59,13 @@ class Test:
         """
         shared = self.family == "ipv4" or self.measure.server == "netserver"
         return self.measure.server if shared else f"{self.measure.server}-6"
+
+    @property
+    def boots(self) -> tuple[str, str]:
+        """The topology and the server program of its boots. One guest runs all loads of a kernel that counts."""
+        if self.measure.origin == Origin.COUNTED:
+            return TOPOLOGIES[0], self.measure.server
+        return self.topology, self.server
 
     @property
     def tunnel(self) -> str:
@@ -121,6 +129,12 @@ def _simulated_cost(workload: str, metric: str) -> Measure:
     return Measure(f"simulated.{workload}.1.{metric}", title, "simstack", "none", metric, host="dut")
 
 
+def _counted(load: str) -> Measure:
+    """A load of a kernel that counts (docs/explanation/counted.md)."""
+    title = f"Instructions of a {load.partition('.')[0].upper()} {UNITS[load]}, counted"
+    return Measure(f"{LABEL}{load}", title, "counted", "none", "instructions", host="dut")
+
+
 TUNNELS = {"host-gif-host": "gif", "host-gre-host": "gre"}
 TOPOLOGIES = ("host-host", "host-router-host", *TUNNELS)
 FAMILIES = ("ipv4", "ipv6")
@@ -182,6 +196,14 @@ MEASURES = (
 )
 
 
+_COUNTED_MEASURES = {load: _counted(load) for load in UNITS}
+_COUNTED = tuple(
+    Test(_COUNTED_MEASURES[load.removeprefix(LABEL)], place, family)
+    for load, place, family in (name.split("/") for name in NAMES)
+)
+"""Loads of a kernel, each in the places that its guest has."""
+
+
 def is_exact(test: str) -> bool:
     """Whether a test of the catalogue counts the cost of a simulated unit of work, which is the same each time."""
     return test in TESTS and origin_of(test) == Origin.SIMULATED and TESTS[test].measure.metric in SIMULATED_COSTS
@@ -194,4 +216,4 @@ def _makes_sense(test: Test) -> bool:
 
 
 _TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES)
-TESTS = {test.name: test for test in _TESTS if _makes_sense(test)}
+TESTS = {test.name: test for test in _TESTS if _makes_sense(test)} | {test.name: test for test in _COUNTED}

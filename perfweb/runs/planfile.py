@@ -12,7 +12,7 @@ from typing import NoReturn
 import yaml
 
 from perfweb.inputlimits import PLAN_CHARACTERS, PLAN_DEPTH, PLAN_NODES
-from perfweb.lab.origins import Origin
+from perfweb.lab.origins import Origin, origin_of
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.linuxknobs import BOOT_KNOBS, COMMAND_LINE, read_knob
 from perfweb.yamlnodes import Field, PlanError, Record
@@ -45,12 +45,15 @@ MOST_LIMIT = 999_999
 MOST_MINUTES = 24 * 60
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
-SIM, LINUX = "sim", "linux"
-TARGETS = ("stack", LINUX, SIM)
+STACK, SIM, LINUX = "stack", "sim", "linux"
+TARGETS = (STACK, LINUX, SIM)
 SENTINEL_SAMPLES = 2
 """Min samples of a test on each boot of the sentinel: the min number that has a variance."""
 SIM_TIMEOUT = 300
 """Default seconds of a simulated sample: real time has no effect on the result."""
+COUNTED_BOOTS = 3
+COUNTED_TIMEOUT = 1800
+"""Default seconds of a boot of a kernel that counts, which also waits for a CPU."""
 DEPLOYED, BASE, PATCH, COMMIT, BEFORE = "deployed", "base", "patch", "commit", "before"
 SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?|commit|before", re.ASCII)
 SOURCE_RULE = (
@@ -130,7 +133,7 @@ class PlanSpec:
     @property
     def groups(self) -> int:
         """The number of combinations of server and topology, each of which needs its own boots."""
-        return len({(test.topology, test.server) for test in self.tests})
+        return len({test.boots for test in self.tests})
 
     def layout_of(self, block: int) -> int | None:
         """Return the layout of all stacks of a block."""
@@ -263,9 +266,10 @@ def _read_plan(plan: Record) -> PlanSpec:
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
     plan.need("tests").distinct(tests)
-    simulated = _origin(plan, variants, tests) == Origin.SIMULATED
+    origin = _origin(plan, variants, tests)
+    emulated = origin != Origin.MEASURED
     stop = plan.choice("stop", default=PLANNED, allowed=(PLANNED, DECIDED))
-    samples, boots = _read_size(plan, stop, len(variants))
+    samples, boots = _read_size(plan, stop, len(variants)) if origin != Origin.COUNTED else _counted_size(plan)
     times = max(TESTS[test].measure.times for test in tests)
     seconds = plan.number("seconds", default=1, lowest=1, highest=min(600, (LONGEST_TIMEOUT - 1) // times))
     longest = seconds * times
@@ -276,12 +280,12 @@ def _read_plan(plan: Record) -> PlanSpec:
         variants=variants,
         tests=tuple(TESTS[test] for test in tests),
         samples=samples,
-        discard=plan.number("discard", default=0 if simulated else 1, lowest=0, highest=20),
+        discard=plan.number("discard", default=0 if emulated else 1, lowest=0, highest=20),
         boots=boots,
         seconds=seconds,
         timeout=plan.number(
             "timeout",
-            default=max(SIM_TIMEOUT if simulated else 0, longest + 10),
+            default=max(_TIMEOUTS[origin], longest + 10),
             lowest=longest + 1,
             highest=LONGEST_TIMEOUT,
         ),
@@ -289,7 +293,7 @@ def _read_plan(plan: Record) -> PlanSpec:
         stop=stop,
         margin=plan.decimal("margin", default=2.0, lowest=0.1, highest=50.0),
         confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
-        gates=_no_gates(plan) if simulated else _read_gates(plan.get("gates")),
+        gates=_no_gates(plan, origin) if emulated else _read_gates(plan.get("gates")),
         voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
         layouts=layouts,
         budget=_read_budget(plan, stop),
@@ -299,8 +303,12 @@ def _read_plan(plan: Record) -> PlanSpec:
 
 def _origin(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> Origin:
     """Return the origin of all results of a plan: results of two origins are never compared."""
+    if origin_of(tests[0]) == Origin.COUNTED:
+        return _counted(plan, variants, tests)
     simulated = variants[0].target == SIM
     for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
+        if variant.target == LINUX and variant.source != DEPLOYED:
+            Record(item).need("source").reject(f"is for target {STACK}; of target {LINUX} only counted tests have it")
         if (variant.target == SIM) != simulated:
             item.reject(f"has target {variant.target}, beside others: a plan has target {SIM} everywhere or nowhere")
     origin = Origin.SIMULATED if simulated else Origin.MEASURED
@@ -311,9 +319,36 @@ def _origin(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -
     return origin
 
 
-def _no_gates(plan: Record) -> Limits:
+_TIMEOUTS = {Origin.MEASURED: 0, Origin.SIMULATED: SIM_TIMEOUT, Origin.COUNTED: COUNTED_TIMEOUT}
+
+
+def _counted(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> Origin:
+    """Check a plan that counts: kernels that are built from sources, one sample on each boot."""
+    for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
+        if variant.target != LINUX or variant.source == DEPLOYED:
+            item.reject(f"is not counted: each variant of such a plan has target {LINUX} and a source, such as {BASE}")
+        if variant.build_options or variant.tunables:
+            item.reject("has tunables or build options: a kernel that counts has none")
+    for item, test in zip(plan.need("tests").items(1, len(tests)), tests, strict=True):
+        if origin_of(test) != Origin.COUNTED:
+            item.reject(f"is not counted, as {tests[0]} is: results of two origins are never compared")
+    for name in ("discard", SENTINEL, "budget", "stop"):
+        if given := plan.get(name):
+            given.reject("is for measurements: a boot that counts gives the same result each time")
+    return Origin.COUNTED
+
+
+def _counted_size(plan: Record) -> tuple[int, int]:
+    """Samples and boots of a plan that counts: a boot, which has a seed of its own, is one sample."""
+    boots = plan.number("boots", default=COUNTED_BOOTS, lowest=1, highest=MOST_BOOTS)
+    if (samples := plan.get("samples")) and samples.number(1, MOST_SAMPLES) != boots:
+        samples.reject(f"differs from the {boots} boots: a boot that counts is one sample")
+    return boots, boots
+
+
+def _no_gates(plan: Record, origin: Origin) -> Limits:
     if gates := plan.get("gates"):
-        gates.reject("are for measurements: nothing disturbs a simulation")
+        gates.reject(f"are for measurements: nothing disturbs what is {origin.value}")
     return {}
 
 
@@ -422,8 +457,6 @@ def _read_variant(variant: Record) -> VariantSpec:
     target = variant.need("target").one_of(TARGETS)
     given = variant.get("tunables")
     source = variant.get("source")
-    if source and target == LINUX:
-        source.reject("is for target stack: patches are patches of the stack")
     options = variant.get("build")
     always = ("-Dsim=true",) if target == SIM else ()
     return VariantSpec(

@@ -8,6 +8,8 @@ from functools import cache
 
 import yaml
 
+from perfweb.builds.kinds import LINUX as LINUX_KIND
+from perfweb.counted.loads import NAMES
 from perfweb.lab.origins import Origin
 from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.plaintext import shown
@@ -19,6 +21,7 @@ from perfweb.runs.planfile import (
     MOST_SAMPLES,
     PATCH,
     SIM,
+    STACK,
     TUNABLE,
     TUNABLE_VALUE,
     TUNABLE_VALUE_RULE,
@@ -80,6 +83,15 @@ class Matrix:
         return self.name, f"{self.name}: {self.title}; about {round(_usual_seconds(self) / 60)} min"
 
 
+_RELEASE = {"build": ["-Dbuildtype=release"]}
+_TARGETS: Mapping[Origin, Mapping[str, object]] = {
+    Origin.MEASURED: {"target": STACK, **_RELEASE},
+    Origin.SIMULATED: {"target": SIM, **_RELEASE},
+    Origin.COUNTED: {"target": LINUX},
+}
+"""The target of variants, and how it is built, by the origin of their results."""
+
+
 def _each(*measures: str, topology: str = "host-host", families: Sequence[str] = ("ipv4",)) -> tuple[str, ...]:
     return tuple(f"{measure}/{topology}/{family}" for measure in measures for family in families)
 
@@ -103,6 +115,7 @@ MATRICES = {
             _each(*(f"simulated.{load}.{cpus}" for load in ("tcp", "unix", "forward") for cpus in (1, 2, 4))),
             samples=4,
         ),
+        Matrix(LINUX_KIND.matrix, "counted: a Linux kernel's instructions by function", NAMES, boots=3, samples=3),
         Matrix("full", "TCP and UDP, IPv4 and IPv6, 8 boots", _each(*_TCP, *_UDP, families=_BOTH), boots=8, samples=40),
     )
 }
@@ -114,9 +127,8 @@ def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str]
     variants = [
         {
             "name": source.replace(" ", "-"),
-            "target": SIM if TESTS[matrix.tests[0]].measure.origin == Origin.SIMULATED else "stack",
             "source": source,
-            "build": ["-Dbuildtype=release"],
+            **_TARGETS[TESTS[matrix.tests[0]].measure.origin],
             **({"tunables": dict(tunables)} if tunables else {}),
         }
         for source in sources

@@ -18,6 +18,7 @@ from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action, may
 from perfweb.builds import mirrors
 from perfweb.builds.bases import advice
+from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.mails import without_crlf
 from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError, Series, read_series
@@ -71,7 +72,8 @@ PROBLEMS = (
 @dataclass(frozen=True)
 class SubmissionRequest:
     """How to measure a patch: a matrix with knobs as lines `name=value`, or the whole text of a plan; against a commit
-    of a mirror, or of the service's own repository. With a `ref` the patch is the difference between it and the base.
+    of a mirror, or of the service's own repository. For the usual matrix that of the repository's kind is taken. With a
+    `ref` the patch is the difference between it and the base.
     """
 
     testbed: str
@@ -107,7 +109,6 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     """Apply a patch in a temporary place, and make its plan. Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
-    mirrors.require_measured(mirror)
     patch = _changes(mirror, wanted) if wanted.ref else without_crlf(patch)
     series = read_series(patch)
     repository = mirrors.opened(mirror)
@@ -120,8 +121,9 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
             conflict = ConflictError(f"{error} {advice(bench, series, _branch(mirror))}", error.hunk, error.there)
     title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
     changed = _digest([base.sha, *(stage.tree for stage in stages)])
-    text = wanted.plan or _plan(wanted, f"patch-{changed[:8]}", title, len(series.patches))
+    text = wanted.plan or _plan(wanted, repository.kind, f"patch-{changed[:8]}", title, len(series.patches))
     spec = _spec(wanted, text)
+    mirrors.require_targets(mirror, [variant.target for variant in spec.variants])
     _check_sources(spec, len(series.patches))
     testbed = runs.testbed_for(spec, wanted.testbed)
     return Examined(
@@ -261,9 +263,10 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _plan(wanted: SubmissionRequest, name: str, title: str, patches: int) -> str:
+def _plan(wanted: SubmissionRequest, kind: Kind, name: str, title: str, patches: int) -> str:
     """Return the plan of a matrix. Its name depends on the patch, so that no timeline joins different code."""
-    matrix = MATRICES.get(wanted.matrix)
+    usual = kind.matrix if wanted.matrix == STACK.matrix else wanted.matrix
+    matrix = MATRICES.get(usual)
     if matrix is None:
         raise SubmissionError(f"There is no matrix “{wanted.matrix[:40]}”; there are {', '.join(MATRICES)}.")
     if wanted.each and patches >= MOST_VARIANTS:

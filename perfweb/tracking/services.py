@@ -17,7 +17,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.builds import mirrors
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
-from perfweb.runs.planfile import PlanError
+from perfweb.runs.planfile import COMMIT, PlanError
 from perfweb.runs.services import RunError, testbed_for
 from perfweb.tracking import history, states
 from perfweb.tracking.alerts import notifications
@@ -66,7 +66,7 @@ def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
         _check_real(known)
     branch = known or TrackedBranch(name=wanted.name, plan=wanted.plan)
     branch.mirror = mirrors.find(wanted.mirror)
-    mirrors.require_measured(branch.mirror)
+    mirrors.require_targets(branch.mirror, [one.target for one in spec.variants if one.source == COMMIT])
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)

@@ -44,8 +44,11 @@ def _boots(compared: Sequence[Side]) -> list[dict[str, list[BootCosts]]]:
 
 
 def _read(content: bytes) -> BootCosts | None:
-    """Return the costs that an output has; None for one that was cut because it was too large."""
+    """Return the costs that an output has, as an import or a sample has them; None for one that was cut because it was
+    too large.
+    """
+    of_sample = content.partition(b"\n-- stdout\n")[2].partition(b"\n")[0]
     try:
-        return costs.read(read_json(content))
+        return costs.read(read_json(of_sample or content))
     except (CostError, JsonError):
         return None

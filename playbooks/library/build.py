@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the stack from an archive once for each compiler; the name of the result identifies sources and options.
+"""Builds the stack, or a Linux kernel that counts, from an archive once for each compiler; the name of the result
+identifies sources and options.
+
+The archive of a kernel has the folders `linux` and `lane`, with the programs that build and boot it.
 
 The sources are untrusted, so they are unpacked, configured, compiled and installed in a sandbox without a network. The
 build installs into an in-memory directory of limited size. Root copies that directory when all processes of the sandbox
@@ -55,6 +58,9 @@ options:
     type: list
     elements: str
     default: []
+  base:
+    description: The installed build of the base of a kernel, whose compiled files are used again.
+    type: path
   timeout:
     description: Seconds that it may take.
     type: float
@@ -86,15 +92,18 @@ seconds:
 BUILD = """\
 set -eu
 exec >&2
-archive=$1 meson=$2 prefix=$3
-shift 3
+archive=$1 meson=$2 prefix=$3 base=$4
+shift 4
 say()
 {
 	printf '$ %s\\n' "$*"
 	"$@"
 }
 mkdir source
-tar --extract --gzip --no-same-owner --directory source --file "$archive"
+tar --extract --gzip --ignore-zeros --no-same-owner --directory source --file "$archive"
+if [ -e source/lane ]; then
+	PYTHONPATH=$PWD/source/lane exec python3 -B -m runners.counted.make source/linux out "$prefix" ${base:+"$base"}
+fi
 tree=source
 [ -e source/meson.build ] || tree=source/stack
 [ -e "$tree/meson.build" ] || {
@@ -123,6 +132,7 @@ def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
     writes = {str(output): str(prefix)}
     return Sandbox(
         params["uid"],
+        reads=[params["base"]] if params["base"] else [],
         trusted=trusted,
         writes=writes,
         scratch={ROOM: ROOM_LIMIT},
@@ -136,7 +146,7 @@ def command(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
     options = list(params["options"])
     if not any(option.startswith(("-Dbuildtype=", "--buildtype")) for option in options):
         options.append("-Dbuildtype=release")
-    script = ["sh", "-c", BUILD, "build", str(archive), params["meson"], str(prefix), *options]
+    script = ["sh", "-c", BUILD, "build", str(archive), params["meson"], str(prefix), params["base"] or "", *options]
     words: list[str] = confined(script, sandbox(params, prefix, archive, output))
     return words
 
@@ -231,6 +241,7 @@ def main() -> None:
             "sources": {"type": "str", "no_log": True},
             "meson": {"type": "str", "required": True},
             "options": {"type": "list", "elements": "str", "default": []},
+            "base": {"type": "path"},
             "timeout": {"type": "float", "required": True},
             "uid": {"type": "int", "required": True},
         },

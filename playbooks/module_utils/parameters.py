@@ -230,7 +230,7 @@ MODULES: dict[str, dict[str, Grammar]] = {
     "build": {
         "root": same("builds_root"), "key": NAME, "meson": same("meson"), "uid": uid, "timeout": SECONDS,
         "sources": text(r"[A-Za-z0-9+/]*={0,2}", "Base64", 96 * 1024 * 1024),
-        "options": listed(text(BUILD_OPTION, "an option of meson such as -Dbuildtype=release"), 64),
+        "options": listed(text(BUILD_OPTION, "an option of meson such as -Dbuildtype=release"), 64), "base": shown,
     },
     "daemon": {
         **_SANDBOX, "name": either(NAME, listed(NAME, 8, 1)), "directory": place(2),

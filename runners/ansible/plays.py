@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfweb.runs.models import Run, Target
+from perfweb.runs.models import Run
 from runners.ansible import driver
 from runners.ansible.driver import Listener
 
 # These limits are for hosts that hang, not for busy hosts: without its samples, a play takes some seconds.
 PLAY_SECONDS = 180.0
-BUILD_SECONDS = 900.0
+BUILD_SECONDS, KERNEL_SECONDS = 900.0, 3600.0
+"""For a build of the stack, and of a kernel."""
 BOOT_SECONDS = 900.0
 """For a play that may power-cycle a machine, whose firmware takes minutes; killed, it would start again."""
 HEALTH_SECONDS = 60.0
@@ -28,7 +29,8 @@ PATIENCE_SECONDS = 10.0
 class BootRequest:
     """What to boot.
 
-    `boot_id` is its name on the hosts, `layout` selects one of the build's layouts of libraries and routers.
+    `boot_id` is its name on the hosts, `layout` selects one of the build's layouts of libraries and routers. A target
+    that is `emulated` exists only while a sample of it is taken.
     """
 
     boot_id: str
@@ -38,6 +40,7 @@ class BootRequest:
     tunables: Mapping[str, str]
     prefix: str
     layout: int | None = None
+    emulated: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,20 @@ class Plays:
         return found
 
     def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
-        """Returns `prefix`, `build_log`, `cached` and `seconds`."""
+        """Builds a stack. Returns `prefix`, `build_log`, `cached` and `seconds`."""
         values: dict[str, object] = {
             "build_key": key,
             "source_archive": str(archive),
             "meson_options": list(options),
         }
         return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
+
+    def build_kernel(self, key: str, archive: Path, base: str) -> dict[str, Any]:
+        """Builds a kernel that counts, with what was compiled for its `base`, if that is built. Returns the same."""
+        values: dict[str, object] = {
+            "build_key": key, "source_archive": str(archive), "base_prefix": base, "build_timeout": KERNEL_SECONDS,
+        }  # fmt: skip
+        return self._play("build", values, timeout=KERNEL_SECONDS + PLAY_SECONDS).require_ok().data
 
     def replicate(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         """Plays a whole boot.
@@ -91,11 +101,11 @@ class Plays:
         stack, `boot_log`, when the target is up; then `counters`; then the results of `stop`. After a failed sample
         nothing more is measured, and without counters nothing is stopped.
         """
-        self._sample("simulate" if request.target == Target.SIM else "replicate", request, sampling, listener)
+        self._sample("simulate" if request.emulated else "replicate", request, sampling, listener)
 
     def finish(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         """Plays the rest of a boot whose target is up."""
-        self._sample("simulate" if request.target == Target.SIM else "finish", request, sampling, listener)
+        self._sample("simulate" if request.emulated else "finish", request, sampling, listener)
 
     def _sample(self, name: str, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         values = {

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from perfweb.counted.costs import BootCosts, Window, of_windows
 from runners.counted import console, counts
-from runners.counted.children import ENDS_WITH_PARENT
 from runners.counted.counts import Symbols
 from runners.counted.errors import BootError, CountedError
+from runners.counted.programs import ENDS_WITH_PARENT
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MIB = 256

@@ -1,46 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A tree of the kernel becomes a kernel, once for each tree, configuration and compiler.
 
-The build is reproducible: its time, user, host and number are fixed. It is out of tree, in a directory that all trees
-of a base share, so make(1) compiles only what differs from the tree before. ccache keeps what other directories
-compiled. It runs with the rights of its user, so it is for trees and patches that this user trusts.
+The build is in a directory that all trees of a base share, so make(1) compiles only what differs from the tree before.
+It runs with the rights of its user, so it is for trees and patches that this user trusts.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.counted import config, diagnostics, store
-from runners.counted.children import ENDS_WITH_PARENT
+from runners.counted import diagnostics, make, store
 from runners.counted.diagnostics import Diagnostic
-from runners.counted.errors import BuildError, CountedError
+from runners.counted.make import CONFIG, PRINTED, SYMBOLS, TARGET, Make
+from runners.counted.programs import toolchain
 from runners.counted.progress import Progress
 from runners.counted.sources import Sources
-
-FIXED = {
-    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
-    "KBUILD_BUILD_USER": "perfweb",
-    "KBUILD_BUILD_HOST": "perfweb",
-    "KBUILD_BUILD_VERSION": "1",
-    "KCONFIG_NOTIMESTAMP": "1",
-    "LOCALVERSION": "",
-    "LC_ALL": "C",
-}
-INHERITED = ("PATH", "HOME", "TMPDIR")
-"""Variables of the caller that a build gets, beside ccache's. Others, such as KCFLAGS or LLVM, change the kernel."""
-
-TARGET = "vmlinux"
-SYMBOLS = "System.map"
-PRINTED = "printed"
-CONFIG = ".config"
-_STEP = re.compile(rb"echo '  [A-Z]+ ")
-"""A command in which Kbuild names a file that it makes."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +52,7 @@ class Builder:
 
     def kernel(self, tree: str, base: str = "") -> Kernel:
         """Returns the kernel of a tree, which is a base, or a patched `base`. Raises BuildError and CountedError."""
-        name = store.key(tree, self.fragment, self.tools, Path(__file__).read_bytes())
+        name = store.key(tree, self.fragment, self.tools, Path(make.__file__).read_bytes())
         return Kernel(store.made(self.kernels / name, lambda new: self._build(tree, base or tree, new)))
 
     def new_warnings(self, base: Kernel, patched: Kernel) -> list[Diagnostic]:
@@ -103,94 +79,12 @@ class Builder:
             self.progress.detail("checking out")
             for each in dict.fromkeys((base, tree)):
                 self.sources.check_out(each)
-            self.output.mkdir(exist_ok=True)
-            self._configure()
+            made = Make(self.sources.work_tree, self.output, self.fragment, self.progress)
             try:
-                self._compile()
+                made.build()
             finally:
                 if tree == base:  # an interrupted build is continued, and does not print these warnings again
-                    self._known_warnings(self._printed())
+                    self._known_warnings(made.printed)
             for name in (TARGET, SYMBOLS, CONFIG):
                 shutil.copy(self.output / name, new / name)
-            (new / PRINTED).write_text(self._printed(), encoding="utf-8")
-
-    def _configure(self) -> None:
-        wanted = self.output / "wanted.config"
-        wanted.write_text(self.fragment, encoding="utf-8")
-        self._errors.unlink(missing_ok=True)
-        self._make("allnoconfig", {"KCONFIG_ALLCONFIG": str(wanted)})
-        if wrong := config.missing(self.fragment, (self.output / CONFIG).read_text(encoding="utf-8")):
-            shown = ", ".join(f"{name} is {value}" for name, value in wrong.items())
-            raise CountedError(f"the tree cannot be configured for this lane: {shown}")
-
-    def _compile(self) -> None:
-        """Builds the kernel. For the first one in this directory, at first counts the files."""
-        files = 0
-        if not (self.output / TARGET).exists():
-            self._make("prepare")
-            files = self._missing()
-        self._make(TARGET, files=files)
-
-    def _missing(self) -> int:
-        """Returns how many files make would make (-n), nearly: it ends at an archive that needs them."""
-        words, environment = self._command("-n", TARGET)
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False)
-        return len(_STEP.findall(done.stdout))
-
-    def _command(self, *words: str) -> tuple[list[str], dict[str, str]]:
-        """Returns a call of make with its environment."""
-        jobs = len(os.sched_getaffinity(0))
-        command = [*ENDS_WITH_PARENT, "make", "-C", str(self.sources.work_tree), f"O={self.output}", f"-j{jobs}"]
-        return [*command, "CC=ccache gcc", "HOSTCC=ccache gcc", *words], {**_inherited(), **FIXED}
-
-    def _make(self, target: str, more: Mapping[str, str] | None = None, files: int = 0) -> None:
-        """Makes a target; shows each compiled file, as a part of `files` if they are known. Raises BuildError."""
-        words, environment = self._command(target)
-        with self._errors.open("a") as errors:
-            done = self._follow(words, {**environment, **(more or {})}, errors.fileno(), files)
-        if done != 0:
-            raise BuildError(f"it does not build:\n{diagnostics.reason(self._printed())}")
-
-    @property
-    def _errors(self) -> Path:
-        return self.output / "errors"
-
-    def _printed(self) -> str:
-        return self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
-
-    def _follow(self, words: list[str], environment: Mapping[str, str], errors: int, files: int) -> int:
-        count = 0
-        with subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
-            errors="replace",
-        ) as process:  # fmt: skip
-            try:
-                assert process.stdout is not None  # noqa: S101
-                for line in process.stdout:
-                    step = line.split()
-                    if len(step) == 2 and step[0].isupper():
-                        count += 1
-                        if files:
-                            self.progress.share(count, files, "files")
-                        else:
-                            self.progress.detail(f"{count} files, {step[1]}")
-            except BaseException:
-                process.terminate()
-                raise
-        return process.returncode
-
-
-def _inherited() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name in INHERITED or name.startswith("CCACHE_")}
-
-
-def toolchain() -> str:
-    """Returns the versions of compiler and linker. Raises CountedError without one."""
-    lines = []
-    for tool in ("gcc", "ld"):
-        try:
-            printed = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            raise CountedError(f"{tool} is missing: run runners/install.sh kernel") from None
-        lines.append(printed.partition("\n")[0])
-    return "\n".join(lines)
+            (new / PRINTED).write_text(made.printed, encoding="utf-8")

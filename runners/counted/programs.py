@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The guest's program and QEMU's plugin, compiled once, and the initramfs of a guest."""
+"""The programs of this lane: the compiler, and what it compiles once, the guest's program and QEMU's plugin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runners.counted import store
-from runners.counted.build import toolchain
 from runners.counted.errors import CountedError
 from runners.cpio import Archive
 
@@ -17,6 +16,22 @@ HERE = Path(__file__).parent
 GUEST = HERE / "guest"
 PLUGIN = HERE / "plugin.c"
 _WARNINGS = ("-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{HERE}")
+
+
+ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM")
+"""Words before a program that ends even if this process is killed (setpriv(1), PR_SET_PDEATHSIG in prctl(2))."""
+
+
+def toolchain() -> str:
+    """Returns the versions of compiler and linker. Raises CountedError without one."""
+    lines = []
+    for tool in ("gcc", "ld"):
+        try:
+            printed = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            raise CountedError(f"{tool} is missing: run runners/install.sh kernel") from None
+        lines.append(printed.partition("\n")[0])
+    return "\n".join(lines)
 
 
 def plugin(folder: Path) -> Path:

@@ -130,6 +130,11 @@ class Lab:
         return self.state / "sim.yml"
 
     @property
+    def counter(self) -> Path:
+        """The inventory of a testbed that counts, on the device under test."""
+        return self.state / "counted.yml"
+
+    @property
     def inventory(self) -> Path:
         """The Ansible inventory; written last, so it also marks the lab as complete."""
         return self.state / "inventory.yml"
@@ -197,9 +202,10 @@ def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, 
 
 
 def write_simulator(lab: Lab, common: Mapping[str, object]) -> None:
-    """Writes the inventory of a testbed that simulates: dut under another name, without the other hosts."""
+    """Writes the inventories of testbeds that simulate and that count: dut under other names, without other hosts."""
     host = {"ansible_host": lab.management("dut"), "data_links": []}
     _write(lab, lab.simulator, common, {"dut": {"hosts": {lab.host_name("sim"): host}}})
+    _write(lab, lab.counter, common, {"dut": {"hosts": {lab.host_name("counted"): {**host, "counts": True}}}})
 
 
 def _write(lab: Lab, path: Path, common: Mapping[str, object], groups: Mapping[str, object]) -> None:
@@ -235,6 +241,7 @@ def remove_state(lab: Lab, *patterns: str) -> None:
     """Removes the inventory, keys and sockets of a lab, files of these patterns, and its directory if it is empty."""
     lab.inventory.unlink(missing_ok=True)
     lab.simulator.unlink(missing_ok=True)
+    lab.counter.unlink(missing_ok=True)
     sockets = lab.state / "ssh"
     if sockets.is_symlink():
         shutil.rmtree(sockets.resolve(), ignore_errors=True)

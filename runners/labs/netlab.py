@@ -230,6 +230,7 @@ def _is_up(lab: Lab) -> bool:
     """Reports an inventory with another network number, from an earlier lab of this name."""
     if (
         not lab.simulator.exists()
+        or not lab.counter.exists()
         or not lab.inventory.exists()
         or f"ansible_host: {lab.management('dut')}\n" not in lab.inventory.read_text()
     ):

@@ -36,7 +36,9 @@ PAGES = ("accounts", "api", "crawl", "dashboard", "figures", "rawdata", "reports
 
 # Files of tests/integration as parallel jobs, because most of the time of each test is waiting. The rest is one job.
 INTEGRATION = {
-    "integration-builds": ("test_patches.py", "test_simulated.py", "test_stack.py", "test_tunnels.py"),
+    "integration-builds": (
+        "test_counted.py", "test_patches.py", "test_simulated.py", "test_stack.py", "test_tunnels.py",
+    ),
     "integration-faults": ("test_faults.py", "test_labs.py"),
     "integration-outages": (
         "test_availability.py", "test_clocks.py", "test_crashes.py", "test_dependency_states.py", "test_linux.py",

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from perfweb.measuring.tools import (
+    counted,
     cpucheck,
     iperf3,
     netblast,
@@ -24,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 TOOLS: Mapping[str, Tool] = {
+    "counted": Tool(counted.command, counted.parse, from_build=True),
     "cpucheck": Tool(cpucheck.command, cpucheck.parse),
     "iperf3": Tool(iperf3.command, iperf3.parse, iperf3.interim, busy=iperf3.BUSY),
     "netblast": Tool(netblast.command, netblast.parse, from_build=True),

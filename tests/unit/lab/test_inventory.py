@@ -115,6 +115,17 @@ def test_a_testbed_that_simulates_never_measures(tmp_path: Path) -> None:
     assert Host.objects.count() == 1
 
 
+@pytest.mark.django_db
+def test_dut_alone_counts_if_its_inventory_has_that(tmp_path: Path) -> None:
+    counter = SIMULATOR.replace("data_links: []", "data_links: [], counts: true")
+    assert services.register("counted", written(tmp_path, counter)).origin == Origin.COUNTED
+    with pytest.raises(InventoryError, match=r"testbed counted counts, and .* is of one that simulates: "):
+        services.register("counted", written(tmp_path, SIMULATOR))
+    for wrong in (counter.replace("true", "3"), GOOD.replace("cpus: [1, 2]", "cpus: [1, 2]\n          counts: true")):
+        with pytest.raises(InventoryError, match=r"has counts: .*; it is true for dut alone"):
+            read_inventory(written(tmp_path, wrong))
+
+
 def test_no_inventory(tmp_path: Path) -> None:
     with pytest.raises(InventoryError, match="no such inventory"):
         read_inventory(tmp_path / "missing.yml")

@@ -52,6 +52,44 @@ tests: [simulated.tcp.2/host-host/ipv4]
 """
 
 
+COUNTED = """\
+name: one
+baseline: base
+variants:
+  - {name: base, target: linux, source: base}
+  - {name: patch, target: linux, source: patch}
+tests: [counted.tcp.rr/local/ipv4, counted.udp.forward/routed/ipv6]
+"""
+
+
+def test_a_plan_that_counts() -> None:
+    plan = read_plan(COUNTED)
+    assert plan.origin == Origin.COUNTED
+    assert (plan.boots, plan.samples, plan.discard, plan.timeout, plan.gates) == (3, 3, 0, 1800, {})
+    assert plan.groups == 1
+    assert read_plan(COUNTED + "boots: 5\n").samples == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (COUNTED.replace(", source: base", ""), "target linux and a source"),
+        (COUNTED.replace("linux", "stack"), "target linux and a source"),
+        (COUNTED.replace("source: patch", "source: patch, tunables: {net.core.somaxconn: 4}"), "has tunables"),
+        (COUNTED.replace("source: patch", "source: patch, build: [-Da=b]"), "has tunables or build options"),
+        (COUNTED.replace("counted.udp.forward/routed/ipv6", "tcp.rr/host-host/ipv4"), "results of two origins"),
+        (COUNTED + "samples: 6\n", "a boot that counts is one sample"),
+        (COUNTED + "stop: decided\n", "the same result each time"),
+        (COUNTED + "sentinel: 2\n", "the same result each time"),
+        (COUNTED + "gates: off\n", "nothing disturbs what is counted"),
+        (GOOD.replace("target: linux", "target: linux, source: patch"), "of target linux only counted tests have it"),
+    ],
+)
+def test_what_does_not_count_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(PlanError, match=problem):
+        read_plan(text)
+
+
 def test_a_plan_is_simulated_or_measured() -> None:
     plan = read_plan(SIMULATED)
     assert plan.origin == Origin.SIMULATED
@@ -257,7 +295,7 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (SIMULATED.replace("old, target: sim", "old, target: stack"), 5, 5, "variants[1]", "everywhere or nowhere"),
         (SIMULATED.replace("simulated.tcp.2", "tcp.rr"), 6, 9, "tests[0]", "is measured, for other targets only"),
         (GOOD.replace("tcp.rr", "simulated.tcp.2"), 9, 9, "tests[0]", "is simulated, for target sim only"),
-        (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing disturbs a simulation"),
+        (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing disturbs what is simulated"),
         (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 43, "variants[1].tunables", "no knob of target"),
     ],
 )  # fmt: skip

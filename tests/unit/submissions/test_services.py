@@ -136,15 +136,25 @@ def test_commit_that_cannot_be_measured(author: Actor, topic: str, ref: str, mir
     assert not Submission.objects.exists()
 
 
-def test_a_patch_of_a_kernel_is_refused_before_any_work(maintainer: Actor, diff: bytes, repository: Checkout) -> None:
+def test_the_repository_and_the_tests_are_about_the_same_target(
+    maintainer: Actor, diff: bytes, repository: Checkout
+) -> None:
     mirror = Mirror.objects.create(name="linux", url=str(repository.tree), kind="linux")
     mirrors.fetch(mirror)
-    wanted = replace(WANTED, mirror="linux")
-    with pytest.raises(RepositoryError, match=r"holds the Linux kernel, and no plan .* `\./dev kernel` counts"):
-        services.submit(maintainer, diff, wanted)
-    with pytest.raises(RepositoryError, match=r"`\./dev kernel` counts"):
-        services.submit(maintainer, b"no patch at all", wanted)
+    with pytest.raises(
+        RepositoryError, match=r"linux holds the Linux kernel, and .* target stack: .* linux-patch-quick"
+    ):
+        services.submit(maintainer, diff, replace(WANTED, mirror="linux", matrix="udp-quick", knobs=""))
+    with pytest.raises(RepositoryError, match=r"own repository holds the stack, and .* target linux: .* tcp-quick"):
+        services.submit(maintainer, diff, replace(WANTED, matrix="linux-patch-quick", knobs=""))
+    with pytest.raises(RunError, match=r"the tests are counted; testbeds that count: none"):
+        services.submit(maintainer, diff, replace(WANTED, mirror="linux", knobs=""))
     assert not Submission.objects.exists()
+
+
+def test_knobs_of_a_kernel_that_counts_are_refused(maintainer: Actor, diff: bytes) -> None:
+    with pytest.raises(SubmissionError, match=r"These knobs cannot be used: .* a kernel that counts has none"):
+        services.submit(maintainer, diff, replace(WANTED, matrix="linux-patch-quick", knobs="net.isr.dispatch=direct"))
 
 
 def test_conflict_is_kept_with_the_hunk(author: Actor, diff: bytes, repository: Checkout) -> None:
