@@ -162,6 +162,8 @@ struct termios;
 	X(struct if_nameindex *, if_nameindex, (void))			\
 	X(unsigned, if_nametoindex, (const char *))			\
 	X(char *, if_indextoname, (unsigned, char [16]))			\
+	X(int, sigtimedwait, (const sigset_t *, siginfo_t *,		\
+	    const struct timespec *))					\
 	X(int, sigaction, (int, const struct sigaction *,		\
 	    struct sigaction *))					\
 	X(pid_t, fork, (void))						\
@@ -239,6 +241,7 @@ struct file {
 	struct epset	*f_ep;		/* [I] FT_EPOLL; NULL in a client */
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
+	atomic_u32	 f_async;	/* [a] O_ASYNC */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
 	/* [e] entries in epoll sets */
 	LIST_HEAD(, epitem) f_items GUARDED_BY(epoll_filelock);
@@ -298,8 +301,16 @@ int	 file_accept(struct file *, int msgflags, struct sockaddr *,
 	    socklen_t *, int flags, struct file **);
 int	 file_setopt(struct file *, int level, int name, const void *,
 	    socklen_t);
-int	 file_getflags(struct file *);	/* F_GETFL */
-void	 file_setflags(struct file *, int flags);
+/*
+ * A request of fcntl(2); owner.c: its arguments and value.  In a client the
+ * server's.
+ */
+#define	FCNTL_ARGS	3
+int	 file_fcntl(struct file *, int cmd, const int32_t arg[FCNTL_ARGS],
+	    int64_t *value);
+/* F_SETFL of the flags in mask; fd is for O_ASYNC. */
+void	 file_setflags(int fd, struct file *, int mask, int flags);
+int	 owner_fcntl(struct file *, int cmd, long arg);	/* as fcntl(2) */
 /* Requests of ioctl(2) for a number of the socket; ENOTTY: another one. */
 int	 file_number(struct file *, unsigned long cmd, int *value);
 /*

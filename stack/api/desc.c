@@ -166,61 +166,9 @@ file_number(struct file *f, unsigned long cmd, int *value)
 	case SIOCATMARK:
 		*value = soatmark(f->f_so);
 		return (f->f_so->so_proto->pr_stream ? 0 : ENOTTY);
-	case FIOGETOWN:
-	case SIOCGPGRP:
-		*value = (int)sogetowner(f->f_so);
-		return (0);
 	default:
 		return (ENOTTY);
 	}
-}
-
-int
-file_getflags(struct file *f)
-{
-	return (O_RDWR | (atomic_load_u32(&f->f_nonblock) ? O_NONBLOCK : 0));
-}
-
-void
-file_setflags(struct file *f, int flags)
-{
-	atomic_store_u32(&f->f_nonblock, (flags & O_NONBLOCK) != 0);
-}
-
-static int
-get_flags(struct file *f)
-{
-	int flags;
-
-	if (f->f_so != NULL)
-		return (file_getflags(f));
-	api_enter();
-	flags = remote_getflags(f);
-	api_leave(0);
-	return (flags);
-}
-
-static void
-set_flags(struct file *f, int flags)
-{
-	if (f->f_so != NULL) {
-		file_setflags(f, flags);
-		return;
-	}
-	api_enter();
-	remote_setflags(f, flags);
-	api_leave(0);
-}
-
-static void
-set_owner(struct file *f, pid_t pid)
-{
-	api_enter();
-	if (f->f_so == NULL)
-		remote_setowner(f, pid);
-	else
-		sosetowner(f->f_so, pid);
-	api_leave(0);
 }
 
 static int
@@ -233,15 +181,6 @@ find_number(struct file *f, unsigned long cmd, int *value)
 	    file_number(f, cmd, value);
 	api_leave(0);
 	return (error);
-}
-
-static int
-get_number(struct file *f, unsigned long cmd)
-{
-	int value = 0;
-
-	(void)find_number(f, cmd, &value);
-	return (value);
 }
 
 /*
@@ -282,20 +221,21 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 {
 	switch (cmd) {
 	case F_GETFL:
-		return (get_flags(f));
+	case F_GETOWN:
+	case F_SETOWN:
+	case F_GETOWN_EX:
+	case F_SETOWN_EX:
+	case F_GETSIG:
+	case F_SETSIG:
+		return (owner_fcntl(f, cmd, arg));
 	case F_SETFL:
-		set_flags(f, (int)arg);
+		file_setflags(fd, f, O_NONBLOCK | O_ASYNC, (int)arg);
 		return (0);
 	case F_GETFD:
 		return (fd_cloexec(fd) ? FD_CLOEXEC : 0);
 	case F_SETFD:
 		fd_set_cloexec(fd, (arg & FD_CLOEXEC) != 0);
 		return (0);
-	case F_SETOWN:
-		set_owner(f, (pid_t)arg);
-		return (0);
-	case F_GETOWN:
-		return (get_number(f, FIOGETOWN));
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
@@ -304,8 +244,6 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		return ((int)api_return(EBADF, 0));
 	case F_GETLEASE:
 		return (F_UNLCK);
-	case F_GETSIG:	/* the default: no signal follows */
-		return (0);
 	case F_GETLK:
 	case F_SETLK:
 	case F_SETLKW:
@@ -395,7 +333,7 @@ stamp_ioctl(struct file *f, bool nano, void *arg)
 }
 
 static int
-socket_ioctl(struct file *f, unsigned long cmd, void *arg)
+socket_ioctl(int fd, struct file *f, unsigned long cmd, void *arg)
 {
 	int value, error;
 
@@ -408,16 +346,22 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 		return (error);
 	switch (cmd) {
 	case FIONBIO:
-		set_flags(f, *(int *)arg != 0 ? O_NONBLOCK : 0);
+		file_setflags(fd, f, O_NONBLOCK, *(int *)arg != 0 ?
+		    O_NONBLOCK : 0);
+		return (0);
+	case FIOASYNC:
+		file_setflags(fd, f, O_ASYNC, *(int *)arg != 0 ? O_ASYNC : 0);
 		return (0);
 	case SIOCGSTAMP:
 	case SIOCGSTAMPNS:
 		return (stamp_ioctl(f, cmd == SIOCGSTAMPNS, arg));
-	case FIOASYNC:		/* as F_SETFL's O_ASYNC: no SIGIO */
-		return (0);
 	case FIOSETOWN:
 	case SIOCSPGRP:
-		return (socket_fcntl(-1, f, F_SETOWN, *(int *)arg));
+		return (owner_fcntl(f, F_SETOWN, *(int *)arg) == 0 ? 0 : errno);
+	case FIOGETOWN:
+	case SIOCGPGRP:
+		*(int *)arg = owner_fcntl(f, F_GETOWN, 0);
+		return (0);
 	default:
 		return (interface_ioctl(cmd, arg));
 	}
@@ -437,7 +381,7 @@ ioctl(int fd, unsigned long cmd, ...)
 	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
 		return (real.ioctl(fd_kernel(fd), cmd, arg));
 	if (!descriptor_ioctl(fd, cmd))
-		error = socket_ioctl(f, cmd, arg);
+		error = socket_ioctl(fd, f, cmd, arg);
 	frele(f);
 	return ((int)api_return(error, 0));
 }

@@ -86,6 +86,7 @@ file_new(enum file_type type)
 	f->f_kernel = -1;
 	atomic_store_u32(&f->f_fds, 1);
 	atomic_store_u32(&f->f_nonblock, 0);
+	atomic_store_u32(&f->f_async, 0);
 	atomic_store_u32(&f->f_timeo, 0);
 	role_assert(&epoll_filelock);	/* the file is new */
 	LIST_INIT(&f->f_items);

@@ -99,7 +99,8 @@ forget_references(int fd, struct file *f)
 	f->f_inode = file_inode(f);
 	f->f_so = NULL;
 	f->f_ep = NULL;
-	atomic_store_u32(&f->f_nonblock, 0);	/* the server knows it */
+	atomic_store_u32(&f->f_nonblock, 0);	/* the server knows them */
+	atomic_store_u32(&f->f_async, 0);
 }
 
 static void

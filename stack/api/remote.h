@@ -48,9 +48,7 @@
 	X(SEND, send)							\
 	X(RECEIVE, receive)						\
 	X(CLOSE, close)							\
-	X(GETFLAGS, getflags)						\
-	X(SETFLAGS, setflags)						\
-	X(SETOWNER, setowner)						\
+	X(FCNTL, fcntl)							\
 	X(NUMBER, number)						\
 	X(STAMP, stamp)							\
 	X(POLL, poll)							\
@@ -188,9 +186,8 @@ int	 remote_send(struct file *, const struct msghdr *, int flags,
 int	 remote_receive(struct file *, struct msghdr *, int flags,
 	    size_t *done);
 void	 remote_close(struct file *);
-int	 remote_getflags(struct file *);
-void	 remote_setflags(struct file *, int flags);
-void	 remote_setowner(struct file *, pid_t);
+int	 remote_fcntl(struct file *, int cmd, const int32_t arg[FCNTL_ARGS],
+	    int64_t *value);
 /* A request of ioctl(2) that returns a number; ENOTTY: another one. */
 int	 remote_number(struct file *, unsigned long cmd, int *value);
 int	 remote_stamp(struct file *, struct timespec *); /* SIOCGSTAMPNS */

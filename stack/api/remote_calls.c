@@ -422,26 +422,20 @@ remote_close(struct file *f)
 }
 
 int
-remote_getflags(struct file *f)
+remote_fcntl(struct file *f, int cmd, const int32_t arg[FCNTL_ARGS],
+    int64_t *value)
 {
 	int error;
-	struct remote_call *c = remote_begin(REMOTE_GETFLAGS, f, &error);
+	struct remote_call *c = remote_begin(REMOTE_FCNTL, f, &error);
 
-	if (c == NULL || remote_transact(c, -1) != 0)
-		return (0);
-	return ((int)c->rc_value);
-}
-
-void
-remote_setflags(struct file *f, int flags)
-{
-	(void)call_name(REMOTE_SETFLAGS, f, flags, NULL, 0);
-}
-
-void
-remote_setowner(struct file *f, pid_t pid)
-{
-	(void)call_name(REMOTE_SETOWNER, f, pid, NULL, 0);
+	if (c == NULL)
+		return (error);
+	c->rc_arg[0] = cmd;
+	memcpy(&c->rc_arg[1], arg, FCNTL_ARGS * sizeof(*arg));
+	error = remote_transact(c, -1);
+	if (error == 0)
+		*value = c->rc_value;
+	return (error);
 }
 
 int

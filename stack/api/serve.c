@@ -294,27 +294,10 @@ serve_close(struct channel *ch, struct file *f, struct remote_call *c)
 }
 
 static int
-serve_getflags(struct channel *ch, struct file *f, struct remote_call *c)
+serve_fcntl(struct channel *ch, struct file *f, struct remote_call *c)
 {
 	(void)ch;
-	c->rc_value = file_getflags(f);
-	return (0);
-}
-
-static int
-serve_setflags(struct channel *ch, struct file *f, struct remote_call *c)
-{
-	(void)ch;
-	file_setflags(f, c->rc_arg[0]);
-	return (0);
-}
-
-static int
-serve_setowner(struct channel *ch, struct file *f, struct remote_call *c)
-{
-	(void)ch;
-	sosetowner(f->f_so, c->rc_arg[0]);
-	return (0);
+	return (file_fcntl(f, c->rc_arg[0], &c->rc_arg[1], &c->rc_value));
 }
 
 static int

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "kern/sigio.h"
 #include "kern/thread.h"
 
 #define	KERNEL_SIGSET	8	/* bytes of the mask in a ucontext */
@@ -108,6 +109,21 @@ run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
 	return ((sa.sa_flags & SA_RESTART) != 0);
 }
 
+/*
+ * A signal of a socket (kern/sigio.h).  A thread may not send another one the
+ * codes of a kernel, so that these are restored here.
+ */
+static void
+restore_code(siginfo_t *info)
+{
+	if (info->si_code != SI_SIGIO)
+		return;
+	info->si_code = SI_KERNEL;
+	for (int code = POLL_IN; code <= POLL_HUP; code++)
+		if (info->si_band != 0 && info->si_band == sosigio_bands[code])
+			info->si_code = code;
+}
+
 static void
 catcher(int sig, siginfo_t *info, void *context)
 {
@@ -116,6 +132,7 @@ catcher(int sig, siginfo_t *info, void *context)
 	bool restart;
 	int saved = errno;
 
+	restore_code(info);
 	if (self.depth > 0) {
 		self.info[sig] = *info;
 		self.pending |= 1ULL << (sig - 1);
@@ -402,4 +419,20 @@ EXPORT int
 sigignore(int sig)
 {
 	return (set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0);
+}
+
+EXPORT int
+sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *ts)
+{
+	const int sig = real.sigtimedwait(set, info, ts);
+
+	if (sig != -1 && info != NULL)
+		restore_code(info);
+	return (sig);
+}
+
+EXPORT int
+sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	return (sigtimedwait(set, info, NULL));
 }

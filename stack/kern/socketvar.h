@@ -136,8 +136,8 @@ struct socket {
 	nsec_t		 so_stamp GUARDED_BY(so_lock);
 	/* [s] SO_ATTACH_FILTER, or NULL */
 	struct sofilter	*so_filter GUARDED_BY(so_lock);
-	/* [s] F_SETOWN: gets SIGURG */
-	pid_t		 so_owner GUARDED_BY(so_lock);
+	/* [s] signals to its owner (sigio.h), or NULL */
+	struct sosigio	*so_sigio GUARDED_BY(so_lock);
 	/* [s] */
 	struct sockbuf	 so_rcv GUARDED_BY(so_lock), so_snd GUARDED_BY(so_lock);
 	/* [s] errors of sent datagrams, for MSG_ERRQUEUE */
@@ -172,6 +172,7 @@ struct socket {
 #define	SS_WAKEHEAD	0x080	/* just queued: wake the listener */
 /* a connection was made, which only connect() to AF_UNSPEC forgets */
 #define	SS_WASCONNECTED	0x100
+#define	SS_NOSPACE	0x200	/* so_snd had no space when it was wanted */
 
 #define	SOO_REUSEADDR	0x01
 #define	SOO_KEEPALIVE	0x02
@@ -327,8 +328,6 @@ int	 sopoll(struct socket *, int events);	/* returns the ready events */
 bool	 solistens(struct socket *);
 int	 soavail(struct socket *);		/* FIONREAD */
 int	 soatmark(struct socket *);		/* SIOCATMARK: 0 or 1 */
-void	 sosetowner(struct socket *, pid_t);	/* F_SETOWN */
-pid_t	 sogetowner(struct socket *);
 int	 sounsent(struct socket *);		/* SIOCOUTQ */
 int	 sonotsent(struct socket *);		/* SIOCOUTQNSD */
 /*

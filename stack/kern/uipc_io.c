@@ -152,6 +152,7 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 		if (__predict_true((so->so_state & SS_ISCONNECTED) != 0) &&
 		    __predict_true(*n > 0))
 			break;
+		so->so_state |= SS_NOSPACE;
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
 		error = sbwait(so, sb, "sbwait", deadline);

@@ -6,10 +6,8 @@
  * mark.  A read that begins at the mark passes it, and discards the byte.
  */
 #include <errno.h>
-#include <signal.h>
 
-#include "kern/socketvar.h"
-#include "machine/machine.h"
+#include "kern/sigio.h"
 
 void
 sooobmark(struct socket *so, uint32_t off)
@@ -19,8 +17,7 @@ sooobmark(struct socket *so, uint32_t off)
 		return;		/* announced before */
 	so->so_oob = OOB_AWAITED;
 	so->so_oobmark = off;
-	if (so->so_owner != 0)
-		mach_kill(so->so_owner, SIGURG);
+	sosigurg(so);
 }
 
 struct mbuf *
@@ -74,25 +71,6 @@ soatmark(struct socket *so)
 	at = sooobnext(so);
 	so_leave(so);
 	return (at);
-}
-
-void
-sosetowner(struct socket *so, pid_t owner)
-{
-	so_enter(so);
-	so->so_owner = owner;
-	so_leave(so);
-}
-
-pid_t
-sogetowner(struct socket *so)
-{
-	pid_t owner;
-
-	so_enter(so);
-	owner = so->so_owner;
-	so_leave(so);
-	return (owner);
 }
 
 /* As in Linux, MSG_OOB of UDP is an ordinary read. */

@@ -46,8 +46,11 @@ sowriteable(struct socket *so) REQUIRES(so->so_lock)
 		return (true);
 	if (so->so_state & SS_ISCONNECTING)
 		return (false);
-	return (sbspace(sb) >= sb->sb_cc / 2 &&
-	    sosendspace(so, SIZE_MAX, false) > 0);
+	if (sbspace(sb) >= sb->sb_cc / 2 &&
+	    sosendspace(so, SIZE_MAX, false) > 0)
+		return (true);
+	so->so_state |= SS_NOSPACE;
+	return (false);
 }
 
 NOINLINE int

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kern/socketvar.h"
+#include "kern/sigio.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
@@ -391,6 +391,7 @@ soclose(struct socket *so)
 	else if (solingers(so))
 		solinger(so);
 	so->so_state |= SS_NOFDREF;
+	sosigio_free(so);
 	wakeup(&so->so_rcv);
 	wakeup(&so->so_snd);
 	wakeup(&so->so_rcv.sb_busy);
@@ -443,7 +444,7 @@ soisconnecting(struct socket *so)
 	so_assert_locked(so);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISDISCONNECTING |
 	    SS_CANTRCVMORE | SS_CANTSENDMORE);
-	so->so_state |= SS_ISCONNECTING;
+	so->so_state |= SS_ISCONNECTING | SS_NOSPACE;
 }
 
 void

@@ -74,8 +74,19 @@ struct mach_node {
 };
 int	 mach_node_make(const char *path, struct mach_node *);
 int	 mach_node_find(const char *path, struct mach_node *);
-/* kill(2) whose failure is ignored. */
-void	 mach_kill(pid_t, int sig);
+/* The receiver of signals, as in struct f_owner_ex of fcntl(2); id 0: nobody. */
+enum mach_kind { MACH_THREAD, MACH_PROCESS, MACH_GROUP };
+struct mach_target {
+	enum mach_kind	 kind;
+	pid_t		 id;
+	pid_t		 process;	/* MACH_THREAD: of this process */
+};
+/*
+ * Sends a signal whose information has SI_SIGIO, fd and band, unless it is for
+ * a group.  Failures are ignored; without room for a real-time signal SIGIO is
+ * sent.
+ */
+void	 mach_signal(const struct mach_target *, int sig, int fd, long band);
 /* Process ID, user ID and group ID of this process. */
 void	 mach_credentials(pid_t *, uid_t *, gid_t *);
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "machine/machine.h"
@@ -55,8 +56,29 @@ mach_appendfile(const char *path, const void *buf, size_t len, bool create)
 	return (n < 0 ? (int)-n : 0);
 }
 
-void
-mach_kill(pid_t who, int sig)
+static long
+send_signal(const struct mach_target *to, int sig, int fd, long band)
 {
-	(void)host_call(SYS_kill, who, sig);
+	siginfo_t info = { .si_signo = sig, .si_code = SI_SIGIO };
+
+	info.si_fd = fd;
+	info.si_band = band;
+	switch (to->kind) {
+	case MACH_THREAD:
+		return (host_call(SYS_rt_tgsigqueueinfo, to->process, to->id,
+		    sig, &info));
+	case MACH_PROCESS:
+		return (host_call(SYS_rt_sigqueueinfo, to->id, sig, &info));
+	case MACH_GROUP:
+		break;
+	}
+	return (host_call(SYS_kill, -to->id, sig));
+}
+
+void
+mach_signal(const struct mach_target *to, int sig, int fd, long band)
+{
+	if (to->id != 0 && send_signal(to, sig, fd, band) == -1 &&
+	    errno == EAGAIN)
+		(void)send_signal(to, SIGIO, 0, 0);
 }

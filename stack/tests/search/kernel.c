@@ -351,22 +351,11 @@ remote_close(struct file *f)
 }
 
 int
-remote_getflags(struct file *f)
+remote_fcntl(struct file *f, int cmd, const int32_t arg[FCNTL_ARGS],
+    int64_t *value)
 {
-	(void)f;
-	return (0);
-}
-
-void
-remote_setflags(struct file *f, int flags)
-{
-	(void)f, (void)flags;
-}
-
-void
-remote_setowner(struct file *f, pid_t pid)
-{
-	(void)f, (void)pid;
+	(void)f, (void)cmd, (void)arg, (void)value;
+	return (EBADF);
 }
 
 int
