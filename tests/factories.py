@@ -8,8 +8,9 @@ import hashlib
 import itertools
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from perfweb.accounts.models import Role as AccountRole
 from perfweb.accounts.models import User
@@ -130,8 +131,22 @@ def create_artefact(
     boot: Boot | None = None,
     measurement: Measurement | None = None,
 ) -> Artefact:
+    artefact = _artefact(run, name, text, kind, boot=boot, measurement=measurement)
+    artefact.save()
+    return artefact
+
+
+def _artefact(
+    run: Run,
+    name: str,
+    text: str,
+    kind: ArtefactKind = ArtefactKind.TOOL_OUTPUT,
+    *,
+    boot: Boot | None = None,
+    measurement: Measurement | None = None,
+) -> Artefact:
     content = text.encode()
-    return Artefact.objects.create(
+    return Artefact(
         run=run,
         boot=boot,
         measurement=measurement,
@@ -216,18 +231,20 @@ def create_run(
     for name in tests:
         test = TESTS[name]
         groups.setdefault((test.topology, test.server), []).append(test)
-    position = 0
+    position, rows = 0, list[_Row]()
     for (topology, server), members in groups.items():
         for round_number in range(boots):
             for variant in variants if round_number % 2 == 0 else reversed(variants):
-                boot = create_boot(run, variant, topology, server, position)
+                boot = _boot(run, variant, topology, server, position)
+                rows += _rows_of_boot(boot)
                 position += 1
                 mean = gain if variant.name == "direct" else 1.0
                 for test in members:
                     if test.name == failed_test and variant.name == "direct":
-                        create_failed_measurement(boot, test)
+                        rows += _rows_of_failure(boot, test)
                     else:
-                        create_measurement(boot, test, samples // boots, discard, mean, noise, rng)
+                        rows += _rows_of_measurement(boot, test, samples // boots, discard, mean, noise, rng)
+    _store(rows)
     return run
 
 
@@ -239,12 +256,14 @@ def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.0
     run.variants.update(tunables={})
     rng = random.Random(2)
     of_layouts = [rng.gauss(0, layouts) if layouts else 0.0 for _ in range(blocks)]
+    rows: list[_Row] = []
     for position, variant in enumerate([*run.variants.all()] * blocks):
-        boot = create_boot(run, variant, "host-host", "netserver", position)
+        boot = _boot(run, variant, "host-host", "netserver", position)
         if layouts:
-            Boot.objects.filter(pk=boot.pk).update(layout=1 + position // 2)
+            boot.layout = 1 + position // 2
         level = rng.gauss(1.0, boots) + of_layouts[position // 2]
-        create_measurement(boot, TESTS[DEMO_TESTS[0]], 4, 1, level, samples, rng)
+        rows += [*_rows_of_boot(boot), *_rows_of_measurement(boot, TESTS[DEMO_TESTS[0]], 4, 1, level, samples, rng)]
+    _store(rows)
     calibrate(run.number)
     return run
 
@@ -265,12 +284,15 @@ def create_watched_run(
     _walk_history(run)
     variants = dict(zip("ab", create_variants(run), strict=True))
     planned = "".join(f"S{order[place : place + 2]}" for place in range(0, len(order), 2)) + "S"
+    rows: list[_Row] = []
     for position, letter in enumerate(planned):
         variant, sentinel = variants.get(letter, variants["a"]), letter == "S"
-        boot = create_boot(run, variant, "host-host", "netserver", position, sentinel=sentinel)
+        boot = _boot(run, variant, "host-host", "netserver", position, sentinel=sentinel)
+        rows += _rows_of_boot(boot)
         mean = level(position / (len(planned) - 1)) * (gain if letter == "b" else 1.0)
         for test in tests:
-            create_measurement(boot, TESTS[test], 2 if sentinel else 5, 1, mean, 0.001, rng)
+            rows += _rows_of_measurement(boot, TESTS[test], 2 if sentinel else 5, 1, mean, 0.001, rng)
+    _store(rows)
     summarise([run.pk])
     return run
 
@@ -291,11 +313,13 @@ def create_measurements(
     """Store the measurements of a queued run in some boots of each variant, and its end; `level` is the speed of a boot
     of a variant in a test, by their names.
     """
-    rng = random.Random(seed)
+    rng, rows = random.Random(seed), list[_Row]()
     for position, variant in enumerate([*run.variants.all()] * boots):
-        boot = create_boot(run, variant, "host-host", "netserver", position)
+        boot = _boot(run, variant, "host-host", "netserver", position)
+        rows += _rows_of_boot(boot)
         for test in tests:
-            create_measurement(boot, TESTS[test], 4, 0, level(variant.name, test), noise, rng)
+            rows += _rows_of_measurement(boot, TESTS[test], 4, 0, level(variant.name, test), noise, rng)
+    _store(rows)
     _walk_history(run)
 
 
@@ -338,7 +362,7 @@ def create_knob_run(tests: Sequence[str] = DEMO_TESTS[:2], *, boots: int = 2, se
     rng = random.Random(seed)
     run = create_queued_run()
     _walk_history(run)
-    position = 0
+    position, rows = 0, list[_Row]()
     for place, (dispatch, cpus) in enumerate(itertools.product(("deferred", "direct"), ("1", "2"))):
         variant = Variant.objects.create(
             run=run, name=f"{dispatch}-{cpus}", position=place, baseline=place == 0, target="stack",
@@ -346,18 +370,36 @@ def create_knob_run(tests: Sequence[str] = DEMO_TESTS[:2], *, boots: int = 2, se
         )  # fmt: skip
         mean = 1.08 ** (dispatch == "direct") * 1.3 ** (cpus == "2") * 1.05 ** (place == 3)
         for _ in range(boots):
-            boot = create_boot(run, variant, "host-host", "netserver", position)
+            boot = _boot(run, variant, "host-host", "netserver", position)
+            rows += _rows_of_boot(boot)
             position += 1
             for name in tests:
-                create_measurement(boot, TESTS[name], 10, 0, mean, 0.005, rng)
+                rows += _rows_of_measurement(boot, TESTS[name], 10, 0, mean, 0.005, rng)
+    _store(rows)
     return run
+
+
+_Row = Boot | Measurement | Sample | Artefact
+
+
+def _store(rows: Sequence[_Row]) -> None:
+    """Insert the rows of each table at once: one by one they would take most of the time of many tests."""
+    for model in (Boot, Measurement, Sample, Artefact):
+        chosen: list[Any] = [row for row in rows if isinstance(row, model)]
+        model._default_manager.bulk_create(chosen)
 
 
 def create_boot(
     run: Run, variant: Variant, topology: str, server: str, position: int, *, sentinel: bool = False
 ) -> Boot:
+    boot = _boot(run, variant, topology, server, position, sentinel=sentinel)
+    _store([*_rows_of_boot(boot)])
+    return boot
+
+
+def _boot(run: Run, variant: Variant, topology: str, server: str, position: int, *, sentinel: bool = False) -> Boot:
     started = START + timedelta(seconds=20 * position)
-    boot = Boot.objects.create(
+    return Boot(
         run=run,
         variant=variant,
         topology=topology,
@@ -370,20 +412,35 @@ def create_boot(
         started=started,
         ended=started + timedelta(seconds=15),
     )
-    folder = f"boots/{position:03d}-{variant.name}"
-    create_artefact(run, f"{folder}/boot.log", "stack: 1 CPU\nstack: up\n", ArtefactKind.BOOT_LOG, boot=boot)
-    tunables = "".join(f"{name}: {value}\n" for name, value in boot.effective_tunables.items())
-    create_artefact(run, f"{folder}/tunables.txt", tunables, ArtefactKind.TUNABLES, boot=boot)
-    queued = 90_000 + position if variant.name == "deferred" else 12
-    counters = f"net.isr.dispatched: {100_000 + position}\nnet.isr.queued: {queued}\nnet.isr.dispatch: {variant.name}\n"
-    create_artefact(run, f"{folder}/counters-sysctl.txt", counters, ArtefactKind.COUNTERS, boot=boot)
-    return boot
+
+
+def _rows_of_boot(boot: Boot) -> Iterator[_Row]:
+    yield boot
+    run, position, name = boot.run, boot.position, boot.variant.name
+    tunables = "".join(f"{tunable}: {value}\n" for tunable, value in boot.effective_tunables.items())
+    queued = 90_000 + position if name == "deferred" else 12
+    counters = f"net.isr.dispatched: {100_000 + position}\nnet.isr.queued: {queued}\nnet.isr.dispatch: {name}\n"
+    for file, text, kind in (
+        ("boot.log", "stack: 1 CPU\nstack: up\n", ArtefactKind.BOOT_LOG),
+        ("tunables.txt", tunables, ArtefactKind.TUNABLES),
+        ("counters-sysctl.txt", counters, ArtefactKind.COUNTERS),
+    ):
+        yield _artefact(run, f"boots/{position:03d}-{name}/{file}", text, kind, boot=boot)
 
 
 def create_measurement(
     boot: Boot, test: Test, samples: int, discard: int, mean: float, noise: float, rng: random.Random
 ) -> Measurement:
     """A good measurement whose samples scatter normally around `mean` times the typical value of its metric."""
+    measurement, *others = _rows_of_measurement(boot, test, samples, discard, mean, noise, rng)
+    _store([measurement, *others])
+    assert isinstance(measurement, Measurement)
+    return measurement
+
+
+def _rows_of_measurement(
+    boot: Boot, test: Test, samples: int, discard: int, mean: float, noise: float, rng: random.Random
+) -> Iterator[_Row]:
     measurement = _measurement(boot, test, MeasurementState.OK, "", float(samples + discard))
     typical, unit, direction = TYPICAL[test.measure.metric]
     drawn = [
@@ -413,10 +470,10 @@ def create_measurement(
             )
             for sample in drawn
         ]
-    Sample.objects.bulk_create(drawn)
     printed = _connected if test.measure.tool == "tcpconnect" else "THROUGHPUT={0.value}\n".format
-    _tool_output(measurement, "".join(map(printed, drawn)))
-    return measurement
+    yield measurement
+    yield from drawn
+    yield _tool_output(measurement, "".join(map(printed, drawn)))
 
 
 def _connected(sample: Sample) -> str:
@@ -441,13 +498,20 @@ def make_void(measurement: Measurement, index: int, reason: str) -> None:
 
 
 def create_failed_measurement(boot: Boot, test: Test) -> Measurement:
-    measurement = _measurement(boot, test, MeasurementState.FAILED, "sample 0: netperf ended with status 1", 0.1)
-    _tool_output(measurement, "establish control: are you sure there is a netserver listening?\n")
+    measurement, *others = _rows_of_failure(boot, test)
+    _store([measurement, *others])
+    assert isinstance(measurement, Measurement)
     return measurement
 
 
+def _rows_of_failure(boot: Boot, test: Test) -> Iterator[_Row]:
+    measurement = _measurement(boot, test, MeasurementState.FAILED, "sample 0: netperf ended with status 1", 0.1)
+    yield measurement
+    yield _tool_output(measurement, "establish control: are you sure there is a netserver listening?\n")
+
+
 def _measurement(boot: Boot, test: Test, state: MeasurementState, reason: str, seconds: float) -> Measurement:
-    return Measurement.objects.create(
+    return Measurement(
         boot=boot,
         test=test.name,
         tool=test.measure.tool,
@@ -462,15 +526,15 @@ def _measurement(boot: Boot, test: Test, state: MeasurementState, reason: str, s
     )
 
 
-def _tool_output(measurement: Measurement, text: str) -> None:
+def _tool_output(measurement: Measurement, text: str) -> Artefact:
     boot = measurement.boot
     name = f"boots/{boot.position:03d}-{boot.variant.name}/{measurement.test.replace('/', '_')}.txt"
-    create_artefact(boot.run, name, text, boot=boot, measurement=measurement)
+    return _artefact(boot.run, name, text, boot=boot, measurement=measurement)
 
 
 def _walk_history(run: Run) -> None:
-    for before, after in itertools.pairwise(HISTORY):
-        RunTransition.objects.create(run=run, from_state=before, to_state=after)
+    steps = [RunTransition(run=run, from_state=before, to_state=after) for before, after in itertools.pairwise(HISTORY)]
+    RunTransition.objects.bulk_create(steps)
     run.state = RunState.DONE
     run.started, run.ended = START, START + timedelta(minutes=4)
     run.save()
