@@ -6,6 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 IF_C = "".join(f"int line{number};\n" for number in range(1, 41))
+SETTINGS = """\
+[user]
+	name = Ada Example
+	email = ada@example.org
+[commit]
+	gpgsign = false
+[maintenance]
+	auto = false
+"""
 
 
 class Checkout:
@@ -14,9 +23,8 @@ class Checkout:
     def __init__(self, tree: Path) -> None:
         self.tree = tree
         self.git("init", "-q", "-b", "main")
-        self.git("config", "user.name", "Ada Example")
-        self.git("config", "user.email", "ada@example.org")
-        self.git("config", "commit.gpgsign", "false")
+        with (tree / ".git" / "config").open("a", encoding="utf-8") as file:
+            file.write(SETTINGS)
 
     def git(self, *words: str) -> bytes:
         return subprocess.run(["git", *words], cwd=self.tree, check=True, capture_output=True).stdout
