@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 import gc
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from http import HTTPStatus
 
 import pytest
-import urllib3
 from hypothesis import HealthCheck, settings
+
+from tests.servers import served
 
 # A busy machine must not fail a test: by default Hypothesis allows 200 ms for an example, and a limited time for
 # finding some.
@@ -60,47 +54,4 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
     from django.db import connection
 
     with served(connection.settings_dict["NAME"]) as address:
-        wait_until_ready(address)
         yield address
-
-
-def wait_until_ready(address: str) -> None:
-    """Wait until a web server has a connection to its database: on a busy machine the first pages may be 503."""
-    deadline = time.monotonic() + 120
-    while (status := urllib3.request("GET", f"{address}/runs/", timeout=60, retries=False).status) != HTTPStatus.OK:
-        assert status == HTTPStatus.SERVICE_UNAVAILABLE
-        assert time.monotonic() < deadline, "no page in 120 s"
-        time.sleep(0.1)
-
-
-@contextmanager
-def served(database: str, **environment: str) -> Iterator[str]:
-    """The address of uvicorn with a database, on a free port; `environment` has variables for it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, served_at(listener, database, **environment):
-        yield address_of(listener)
-
-
-def address_of(listener: socket.socket) -> str:
-    """The address of a web server that listens there."""
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-@contextmanager
-def served_at(listener: socket.socket, database: str, **environment: str) -> Iterator[None]:
-    """A process of uvicorn that accepts connections from a socket, which may outlive it."""
-    from django.conf import settings as site
-
-    command = [sys.executable, "-m", "perfweb.server", "--log-level", "warning", "--fd", str(listener.fileno())]
-    known = {"DJANGO_SETTINGS_MODULE": "perfweb.settings.test", "PERFWEB_PGDATABASE": database}
-    server = subprocess.Popen(
-        command, cwd=site.BASE_DIR, env={**os.environ, **known, **environment}, pass_fds=[listener.fileno()]
-    )
-    try:
-        yield
-    finally:
-        server.terminate()
-        try:
-            server.wait(timeout=5)
-        except subprocess.TimeoutExpired:  # a client still held a stream of events
-            server.kill()
-            server.wait()

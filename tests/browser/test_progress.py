@@ -14,8 +14,8 @@ from playwright.sync_api import Page, Response, expect
 
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
-from tests.conftest import address_of, served, served_at
 from tests.factories import create_queued_run
+from tests.servers import address_of, served, served_at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,8 +18,8 @@ from perfweb.accounts.tokens import issue
 from perfweb.runs.summaries import summarise
 from perfweb.submissions.models import Submission, SubmissionState
 from tests.checkouts import Checkout, small_checkout
-from tests.conftest import served, wait_until_ready
 from tests.factories import create_run, create_testbed
+from tests.servers import served
 
 LIMIT_SECONDS = 300
 
@@ -42,7 +42,6 @@ def site(transactional_db: None, clone: Checkout, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PERFCTL_TOKEN", issue(user, "laptop", Scope.SUBMIT, 1)[1])
     name = connection.settings_dict["NAME"]
     with served(name, PERFWEB_REPOSITORY=str(clone.tree.parent / "server")) as address:
-        wait_until_ready(address)
         yield ["--server", address]
 
 

@@ -22,8 +22,8 @@ from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import read_plan
 from perfweb.tracking.scheduler import attend
 from tests.checkouts import Checkout
-from tests.conftest import served
 from tests.factories import create_measurements, create_testbed
+from tests.servers import served
 from tests.tutorials import ROOT, steps
 
 SPEED = {"unlimited": 4.9}

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Celery workers for tests that stop and kill them.
 
-A worker is a process forked from a server that has imported everything (multiprocessing, “forkserver”), because a
-worker's imports take longer than a small run. A worker with a different environment is started as `celery` itself.
+A worker is forked from a server that has imported everything (tests/forks.py), because a worker's imports take longer
+than a small run. A worker with a different environment is started as `celery` itself.
 """
 
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from multiprocessing import forkserver
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from collections.abc import Callable, Sequence
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from django.db import connection
+
+from tests.forks import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 PR_SET_PDEATHSIG = 1
@@ -47,27 +46,6 @@ def _settings() -> dict[str, str]:
         "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
         "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
     }
-
-
-@cache
-def _forks() -> tuple[ForkServerContext, Mapping[str, str]]:
-    """The server, and the environment in which it has read the settings."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.integration.preloaded"])
-    before, environment = dict(os.environ), os.environ | _settings()
-    os.environ.update(environment)
-    try:
-        forkserver.ensure_running()
-    finally:
-        for name in environment.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
-    return context, _relevant(environment)
-
-
-def _relevant(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment on which a worker's settings depend."""
-    return {name: value for name, value in environment.items() if name.startswith(("PERFWEB_", "DJANGO_", "LD_"))}
 
 
 def work(log: str, argv: Sequence[str]) -> None:
@@ -98,12 +76,8 @@ class Worker:
         argv = ["-A", "perfweb", "worker", "--without-mingle", "--without-gossip", "--concurrency", "1", "-l", "INFO"]
         argv += ["--queues", self.queue, "-n", f"{self.queue}@test{time.monotonic_ns()}"]
         environment = os.environ | self.environment | _settings()
-        context, preloaded = _forks()
-        if _relevant(environment) == preloaded:
-            process = context.Process(target=work, args=(str(self.log), argv))
-            process.start()
-            self.process = process
-        else:
+        self.process = forked("tests.integration.preloaded", environment, work, str(self.log), argv)
+        if self.process is None:
             with self.log.open("wb") as output:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", "celery", *argv],

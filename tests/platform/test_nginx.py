@@ -20,8 +20,8 @@ from perfweb.runs import progress
 from perfweb.runs.models import RunState
 from perfweb.settings.base import LARGEST_UPLOAD
 from runners.services.supervisor import free_port
-from tests.conftest import served, wait_until_ready
 from tests.factories import create_queued_run
+from tests.servers import served
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = (ROOT / "docker" / "nginx.conf").read_text(encoding="utf-8")
@@ -102,7 +102,6 @@ def proxy(
 
     monkeypatch.setenv("PERFWEB_TRUSTED_PROXIES", "127.0.0.1")
     with served(connection.settings_dict["NAME"]) as address:
-        wait_until_ready(address)
         made = Proxy(tmp_path, certificate, address.removeprefix("http://"))
         try:
             made.start()

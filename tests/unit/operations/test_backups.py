@@ -26,8 +26,8 @@ from perfweb.builds.sources import archive_path
 from perfweb.operations.backups import DUMP, MANIFEST, BackupError, backup, restore
 from perfweb.runs.models import Artefact, Run, RunState
 from perfweb.runs.summaries import summarise
-from tests.conftest import served
 from tests.factories import create_build, create_queued_run, create_run, create_submission, create_variants
+from tests.servers import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
