@@ -13,7 +13,10 @@
  *
  * A deferred signal is queued again, to its thread, when the call has left the
  * stack.  The kernel then delivers it as it would have at once: with a
- * context, on the alternate stack, and with the information of its cause.
+ * context, on the alternate stack, and with the information of its cause.  As
+ * in a kernel, real-time signals queue up, and of any other number one waits
+ * (signal(7)).  Without room for more, real-time signals are blocked until
+ * then: the kernel keeps them.
  *
  * A call that ended with EINTR is restarted if every handler that ran has
  * SA_RESTART (signal(7)), and fails with EINTR otherwise.
@@ -29,19 +32,25 @@
 #include "kern/thread.h"
 
 #define	KERNEL_SIGSET	8	/* bytes of the mask in a ucontext */
+#define	REALTIME	32	/* the kernel's first real-time signal */
+#define	REALTIME_ROOM	32
+#define	DEFERRED_MAX	(REALTIME - 1 + REALTIME_ROOM)
 
 /*
- * Pending signals of a thread.  The catcher runs with all signals blocked, so
- * it never interrupts itself.  What it changes is volatile: it also runs inside
- * pthread_sigmask(), of which the C library's headers promise the compiler that
- * it calls no function of this file (the attribute leaf).
+ * Deferred signals of a thread, in their order.  The catcher runs with all
+ * signals blocked, so it never interrupts itself.  What it changes is volatile:
+ * it also runs inside pthread_sigmask(), of which the C library's headers
+ * promise the compiler that it calls no function of this file (the attribute
+ * leaf).
  */
 struct api_thread {
 	volatile unsigned depth;	/* calls entered */
-	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
+	volatile unsigned count;	/* of those deferred */
+	volatile uint64_t pending;	/* their numbers, bit sig - 1 */
+	volatile uint64_t held;		/* numbers blocked without room */
 	volatile bool	 restart;	/* the handlers that ran permit it */
 	const void	*volatile handler; /* frame below which one runs */
-	siginfo_t	 info[NSIG];	/* of pending signals */
+	siginfo_t	 deferred[DEFERRED_MAX];
 };
 static _Thread_local struct api_thread self
     __attribute__((tls_model("initial-exec")));
@@ -124,20 +133,63 @@ restore_code(siginfo_t *info)
 			info->si_code = code;
 }
 
+static bool
+realtime_room(void)
+{
+	return (self.count < REALTIME_ROOM);
+}
+
+/* Queues a signal's information in the kernel, for this thread. */
+static bool
+queue(int sig, siginfo_t *info)
+{
+	/* A process may queue itself the information of any cause. */
+	return (real.syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
+	    info) == 0);
+}
+
+/* Blocks real-time signals in the code that the signal has interrupted. */
+static void
+hold(ucontext_t *uc)
+{
+	for (int sig = REALTIME; sig < NSIG; sig++) {
+		if (sigismember(&uc->uc_sigmask, sig))
+			continue;
+		sigaddset(&uc->uc_sigmask, sig);
+		self.held |= 1ULL << (sig - 1);
+	}
+}
+
+static void
+defer(int sig, siginfo_t *info, ucontext_t *uc)
+{
+	const uint64_t bit = 1ULL << (sig - 1);
+
+	if (sig >= REALTIME && !realtime_room()) {
+		/* The call has replaced the mask of hold(). */
+		(void)queue(sig, info);
+	} else if (sig >= REALTIME || (self.pending & bit) == 0) {
+		self.deferred[self.count] = *info;
+		self.count++;
+		self.pending |= bit;
+	}
+	if (!realtime_room())
+		hold(uc);
+	thread_interrupt();
+}
+
 static void
 catcher(int sig, siginfo_t *info, void *context)
 {
-	const ucontext_t *uc = context;
+	ucontext_t *uc = context;
 	sigset_t base;
 	bool restart;
 	int saved = errno;
 
 	restore_code(info);
-	if (self.depth > 0) {
-		self.info[sig] = *info;
-		self.pending |= 1ULL << (sig - 1);
-		thread_interrupt();
-	} else {
+	if (self.depth > 0)
+		defer(sig, info, uc);
+	else {
 		/* The kernel stored its own, shorter, mask there. */
 		sigemptyset(&base);
 		memcpy(&base, &uc->uc_sigmask, KERNEL_SIGSET);
@@ -149,21 +201,47 @@ catcher(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * Queues a deferred signal for this thread.  The kernel lets a process queue
- * itself the information of any cause.  Without room for a real-time signal
- * (RLIMIT_SIGPENDING) the handler runs with the context of this place.
+ * Queues a deferred signal again.  If the kernel keeps later real-time signals
+ * of the number, or has no room for one (RLIMIT_SIGPENDING), the handler runs
+ * with the context of this place.
  */
 static void
-queue_again(int sig, const sigset_t *base)
+queue_again(siginfo_t *info, const sigset_t *base, const sigset_t *kept)
 {
-	siginfo_t info = self.info[sig];
+	const int sig = info->si_signo;
 	ucontext_t here;
 
-	if (real.syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
-	    &info) == 0)
+	if ((sig < REALTIME || !sigismember(kept, sig)) && queue(sig, info))
 		return;
 	getcontext(&here);
-	self.restart = run_handler(sig, &info, &here, base) && self.restart;
+	self.restart = run_handler(sig, info, &here, base) && self.restart;
+}
+
+/* The oldest deferred signal, which is deferred no more; false: none is. */
+static bool
+take_deferred(siginfo_t *info)
+{
+	if (self.count == 0)
+		return (false);
+	*info = self.deferred[0];
+	self.count--;
+	memmove(&self.deferred[0], &self.deferred[1],
+	    self.count * sizeof(self.deferred[0]));
+	if (self.count == 0)
+		self.pending = 0;
+	else if (info->si_signo < REALTIME)
+		self.pending &= ~(1ULL << (info->si_signo - 1));
+	return (true);
+}
+
+/* Removes from a thread's mask the signals that hold() blocked. */
+static void
+release_held(sigset_t *mask)
+{
+	for (int sig = REALTIME; sig < NSIG; sig++)
+		if (self.held & 1ULL << (sig - 1))
+			sigdelset(mask, sig);
+	self.held = 0;
 }
 
 /*
@@ -173,19 +251,20 @@ queue_again(int sig, const sigset_t *base)
 NOINLINE static bool
 deliver(void)
 {
-	sigset_t all, base, open;
-	int sig, saved = errno;
+	sigset_t all, base, open, kept;
+	siginfo_t info;
+	int saved = errno;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &base);
+	release_held(&base);
+	sigpending(&kept);
 	atomic_store_u32(&curthread->td_interrupt, 0);
 	open = base;
 	self.restart = true;
-	while (self.pending != 0) {
-		sig = __builtin_ctzll(self.pending) + 1;
-		self.pending &= ~(1ULL << (sig - 1));
-		sigdelset(&open, sig);
-		queue_again(sig, &base);
+	while (take_deferred(&info)) {
+		sigdelset(&open, info.si_signo);
+		queue_again(&info, &base, &kept);
 	}
 	pthread_sigmask(SIG_SETMASK, &open, NULL);	/* handlers run here */
 	pthread_sigmask(SIG_SETMASK, &base, NULL);
@@ -241,6 +320,7 @@ signals_handling(void)
 void
 signals_forked(void)
 {
+	self.count = 0;
 	self.pending = 0;
 }
 

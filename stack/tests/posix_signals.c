@@ -376,6 +376,58 @@ TEST(handlers_get_context_information_and_stack)
 	close_pair(s);
 }
 
+#define	QUEUED	1000
+
+static atomic_int in_order;
+
+static void
+count_in_order(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)context;
+	in_order += info->si_value.sival_int == caught;
+	caught++;
+}
+
+static void
+queue_many(int sig)
+{
+	for (int i = 0; i < QUEUED; i++) {
+		const union sigval v = { .sival_int = i };
+
+		while (pthread_sigqueue(victim, sig, v) == EAGAIN)
+			nap(1);		/* RLIMIT_SIGPENDING */
+	}
+}
+
+/* signal(7): real-time signals queue up, also during a call. */
+static void
+many_arrive(int flags)
+{
+	struct sigaction sa = { .sa_sigaction = count_in_order,
+	    .sa_flags = SA_SIGINFO };
+	struct later l;
+	int s[2];
+	char c;
+
+	caught = in_order = 0;
+	OK(sigaction(SIGRTMIN + 1, &sa, NULL));
+	tcp_pair(s);
+	victim = pthread_self();
+	later(&l, 20, queue_many, SIGRTMIN + 1);
+	while (caught < QUEUED)
+		CHECK_EQ(recv(s[0], &c, 1, flags), -1);
+	later_join(&l);
+	CHECK_EQ(caught, QUEUED);
+	CHECK_EQ(in_order, QUEUED);
+	OK(signal(SIGRTMIN + 1, SIG_DFL) == SIG_ERR ? -1 : 0);
+	close_pair(s);
+}
+
+TEST(real_time_signals_queue_up_in_a_busy_thread)
+{
+	many_arrive(MSG_DONTWAIT);
+}
+
 /* vfork(2): dispositions are the child's own, although memory is shared. */
 TEST(a_vforked_child_leaves_handlers_alone)
 {
