@@ -4,7 +4,8 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from perfweb.tracking import feeds, views
+from perfweb.tracking import views
+from perfweb.tracking.alerts import feeds
 
 app_name = "tracking"
 _OLD = {"permanent": True, "http_method_names": ["get", "head"]}
