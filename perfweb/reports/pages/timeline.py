@@ -76,6 +76,7 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
         "test": test,
         "sample": _origin(found) if found else "",
         "title": names.title(test),
+        "measurable": test in TESTS,
         "timeline": found,
         "graph": graph,
         "by": (found.window if found else window).name,
