@@ -182,14 +182,11 @@ def test_a_protocol_that_needs_giant_is_queued(topology: Topology) -> None:
 
 
 def test_no_buffer_is_lost(router: Topology) -> None:
-    def outstanding() -> str:
-        return router.value("mbuf.outstanding")
-
     _ping(router)
-    before = outstanding()
+    before = router.buffers()
     _ping(router, "-s", "4000", count=500)
     _ping(router, "-s", "4000", to="10.99.0.2", count=500)
-    assert outstanding() == before
+    router.await_buffers(before)
 
 
 def test_it_reports_errors_and_stops(topology: Topology) -> None:

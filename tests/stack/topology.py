@@ -294,6 +294,17 @@ class Topology:
             assert time.monotonic() < until, f"{name} is {self.value(name)}, not {value}"
             time.sleep(0.05)
 
+    def buffers(self) -> int:
+        """mbufs in use."""
+        return int(self.value("mbuf.outstanding"))
+
+    def await_buffers(self, before: int, margin: int = 0) -> None:
+        """Waits until about as many mbufs are in use as before: after a program's end its last packets still travel."""
+        until = time.monotonic() + PATIENCE
+        while abs((now := self.buffers()) - before) > margin:
+            assert time.monotonic() < until, f"{now} mbufs are in use, {before} before"
+            time.sleep(0.05)
+
     def value(self, name: str) -> str:
         """The value of a sysctl of the booted stack."""
         return self.ask("sysctl", name).partition(": ")[2].strip()
