@@ -2,8 +2,6 @@
 """Executes a whole run, from the lease to a final state in the database and a restored lab."""
 
 import logging
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +30,9 @@ from runners import health_check, heartbeat, recovery, worker_losses
 from runners.ansible.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.ansible.plays import Plays
 from runners.boots import Bench, run_boot
-from runners.counted import lane
 from runners.db_retry import DatabaseGoneError, retry_db
 from runners.heartbeat import Heartbeat, StopRequestedError
+from runners.kernels import Kernels, patched
 from runners.stopping import Settled, closing, settled
 
 log = logging.getLogger(__name__)
@@ -206,9 +204,14 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
             if variant.build is None:
                 retry_db(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
     named = {variant.build.key: variant.build for variant in needing if variant.build}
-    build_one = _Kernels(plays, store).build if plan.origin == Origin.COUNTED else partial(_stack, plays, store)
-    for build in named.values():
-        _build_once(build, build_one)
+    if plan.origin == Origin.COUNTED:
+        keys = {variant.name: variant.build.key for variant in needing if variant.build}
+        kernels = Kernels(plays, patched(plan, keys))
+        for build in kernels.in_order(list(named.values())):
+            _build_once(build, partial(kernels.build, build, _archive(build, store)))
+    else:
+        for build in named.values():
+            _build_once(build, partial(plays.build, build.key, _archive(build, store), build.options))
     for variant in needing:
         retry_db(variant.build.refresh_from_db if variant.build else lambda: None)
 
@@ -229,33 +232,9 @@ def _archive(build: Build, store: Path) -> Path:
     return archive
 
 
-def _stack(plays: Plays, store: Path, build: Build) -> Mapping[str, Any]:
-    return plays.build(build.key, _archive(build, store), build.options)
-
-
-class _Kernels:
-    """Builds kernels one after the other: what was compiled for the first one, the base, serves the others."""
-
-    def __init__(self, plays: Plays, store: Path) -> None:
-        self.plays = plays
-        self.store = store
-        self.base = ""
-
-    def build(self, build: Build) -> Mapping[str, Any]:
-        sources = _archive(build, self.store)
-        with tempfile.NamedTemporaryFile(dir=self.store, suffix=".both") as both:
-            with sources.open("rb") as file:
-                shutil.copyfileobj(file, both)
-            both.write(lane.archive())
-            both.flush()
-            outcome = self.plays.build_kernel(lane.build_key(build.key), Path(both.name), self.base)
-        self.base = self.base or str(outcome["prefix"])
-        return outcome
-
-
-def _build_once(build: Build, build_one: Callable[[Build], Mapping[str, Any]]) -> None:
+def _build_once(build: Build, made: Callable[[], Mapping[str, Any]]) -> None:
     try:
-        outcome = build_one(build)
+        outcome = made()
     except PlayFailedError as failure:
         output = "\n".join(part.output for part in failure.result.failures) or failure.result.log
         retry_db(lambda: builds.failed(build, output))
