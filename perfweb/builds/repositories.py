@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from perfweb.builds.kinds import LINUX, STACK, Kind, is_prefix
 from perfweb.builds.patches import Patch, PatchError, Series
-from perfweb.builds.sources import LONGEST_REVISION, SourceFile, Sources, archive_path, pack
+from perfweb.builds.sources import LONGEST_REVISION, SourceFile, Sources, archive_path, pack, whole
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 from perfweb.plaintext import shown
 
@@ -215,17 +215,12 @@ class Bench:
         sha256 = hashlib.sha256("\0".join([tree, *self.kind.left_out]).encode()).hexdigest()
         target = archive_path(store, sha256)
         if not target.exists():
-            store.mkdir(parents=True, exist_ok=True)
-            unfinished = store / f"{sha256}.{os.getpid()}"
             words = [f":(exclude,glob){pattern}" for pattern in self.kind.left_out]
-            try:
-                form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished.absolute()}")
+            with whole(target) as unfinished:
+                form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished}")
                 self._must("archive", *form, tree, "--", ".", *words)
                 if (size := unfinished.stat().st_size) > MOST_BYTES:
                     raise PatchError(f"The packed sources have {size} bytes; the max is {MOST_BYTES}.")
-                unfinished.replace(target)
-            finally:
-                unfinished.unlink(missing_ok=True)
         return Sources(target, sha256, revision[:LONGEST_REVISION], committed)
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:

@@ -7,7 +7,9 @@ import io
 import os
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -73,11 +75,19 @@ def pack(
     sha256 = hashlib.sha256(packed.getvalue()).hexdigest()
     target = archive_path(store, sha256)
     if not target.exists():
-        store.mkdir(parents=True, exist_ok=True)
-        unfinished = store / f"{sha256}.{os.getpid()}"
-        unfinished.write_bytes(packed.getvalue())
-        unfinished.replace(target)
+        with whole(target) as unfinished:
+            unfinished.write_bytes(packed.getvalue())
     return Sources(target, sha256, revision[:LONGEST_REVISION], committed)
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """Give a path for a file that becomes `target` when all of it is written, also if several requests write it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent.absolute()) as folder:
+        unfinished = Path(folder) / target.name
+        yield unfinished
+        unfinished.replace(target)
 
 
 def archive_path(store: Path, sha256: str) -> Path:

@@ -239,6 +239,28 @@ def test_a_patch_of_linux_may_change_every_file(checkout: Checkout, prefix: list
     assert (readme.startswith(expected["README.md"]), expected["net/ipv4/tcp.c"]) == (True, "")
 
 
+def test_linux_is_packed_without_what_it_does_not_compile(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = ("Documentation/net.rst", "arch/arm/mm/fault.c", "drivers/gpu/drm/drm.h", "fs/xfs/xfs.c")
+    kept = ("drivers/gpu/Kconfig", "arch/arm/Makefile", "drivers/net/veth.c", "net/ipv4/tcp.c", "fs/open.c")
+    for name in (*left_out, *kept):
+        checkout.put(name, "int x;\n")
+    commit = checkout.commit("a kernel")
+    with Repository.at(checkout.tree, LINUX).bench() as bench:
+        packed = bench.pack(commit, tmp_path / "store", "x")
+        with tarfile.open(packed.archive) as archive:
+            names = set(archive.getnames())
+        assert {f"linux/{name}" for name in kept} <= names
+        assert not {f"linux/{name}" for name in left_out} & names
+        assert bench.pack(commit, tmp_path / "store", "y").archive == packed.archive
+        monkeypatch.setattr("perfweb.builds.repositories.MOST_BYTES", 10)
+        with pytest.raises(PatchError, match="The packed sources have"):
+            bench.pack(commit, tmp_path / "other", "x")
+    assert [path.name for path in (tmp_path / "store").iterdir()] == [packed.archive.name]
+    assert not any((tmp_path / "other").iterdir())
+
+
 @pytest.mark.parametrize("name", ["link", "submodule", "git", "dots", "40 folders", "control characters", "cut"])
 def test_a_hostile_diff_of_linux_is_refused(checkout: Checkout, name: str) -> None:
     content, sentence = HOSTILE[name]

@@ -51,3 +51,18 @@ def test_symbolic_links_do_not_reach_out_of_the_tree(tmp_path: Path) -> None:
 def test_nothing_to_build(tmp_path: Path) -> None:
     with pytest.raises(sources.SourceError, match=r"no meson\.build"):
         sources.pack_sources(tmp_path, tmp_path / "store")
+
+
+def test_requests_that_write_one_file_at_the_same_time_keep_it_whole(tmp_path: Path) -> None:
+    target = tmp_path / "store" / "a.tar.gz"
+    with sources.whole(target) as first:
+        first.write_text("part of ", encoding="utf-8")
+        with sources.whole(target) as second:
+            second.write_text("all", encoding="utf-8")
+        assert target.read_text(encoding="utf-8") == "all"
+        first.write_text("all", encoding="utf-8")
+    assert target.read_text(encoding="utf-8") == "all"
+    with pytest.raises(FileNotFoundError), sources.whole(target) as third:
+        third.with_name("missing").read_bytes()
+    assert target.read_text(encoding="utf-8") == "all"
+    assert list(target.parent.iterdir()) == [target]
