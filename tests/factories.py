@@ -131,31 +131,14 @@ def create_artefact(
     boot: Boot | None = None,
     measurement: Measurement | None = None,
 ) -> Artefact:
-    artefact = _artefact(run, name, text, kind, boot=boot, measurement=measurement)
+    artefact = Artefact(run=run, boot=boot, measurement=measurement, kind=kind, name=name, **_content(text))
     artefact.save()
     return artefact
 
 
-def _artefact(
-    run: Run,
-    name: str,
-    text: str,
-    kind: ArtefactKind = ArtefactKind.TOOL_OUTPUT,
-    *,
-    boot: Boot | None = None,
-    measurement: Measurement | None = None,
-) -> Artefact:
+def _content(text: str) -> dict[str, Any]:
     content = text.encode()
-    return Artefact(
-        run=run,
-        boot=boot,
-        measurement=measurement,
-        kind=kind,
-        name=name,
-        content=content,
-        size=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-    )
+    return {"content": content, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def create_submission(state: SubmissionState = SubmissionState.WAITING, **fields: object) -> Submission:
@@ -425,7 +408,8 @@ def _rows_of_boot(boot: Boot) -> Iterator[_Row]:
         ("tunables.txt", tunables, ArtefactKind.TUNABLES),
         ("counters-sysctl.txt", counters, ArtefactKind.COUNTERS),
     ):
-        yield _artefact(run, f"boots/{position:03d}-{name}/{file}", text, kind, boot=boot)
+        path = f"boots/{position:03d}-{name}/{file}"
+        yield Artefact(run=run, boot=boot, kind=kind, name=path, **_content(text))
 
 
 def create_measurement(
@@ -529,7 +513,8 @@ def _measurement(boot: Boot, test: Test, state: MeasurementState, reason: str, s
 def _tool_output(measurement: Measurement, text: str) -> Artefact:
     boot = measurement.boot
     name = f"boots/{boot.position:03d}-{boot.variant.name}/{measurement.test.replace('/', '_')}.txt"
-    return _artefact(boot.run, name, text, boot=boot, measurement=measurement)
+    kind = ArtefactKind.TOOL_OUTPUT
+    return Artefact(run=boot.run, boot=boot, measurement=measurement, kind=kind, name=name, **_content(text))
 
 
 def _walk_history(run: Run) -> None:

@@ -45,7 +45,7 @@ def fit(rates: Mapping[int, float]) -> Scalability:
     N / X(N) is linear in 1, N - 1 and N (N - 1), and none of their factors is negative.
     Raises ValueError for fewer than three numbers of processors, or a rate that is not positive and finite.
     """
-    from scipy import optimize  # a tenth of a second, which only the page of these rates needs
+    from scipy import optimize  # slow to import, and only the page of these rates needs it
 
     if len(rates) < 3:
         raise ValueError(f"{len(rates)} numbers of processors: the law has three parameters, and needs three or more")

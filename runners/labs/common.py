@@ -201,7 +201,7 @@ def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, 
     _write(lab, lab.inventory, common, groups)
 
 
-def write_simulator(lab: Lab, common: Mapping[str, object]) -> None:
+def write_emulating(lab: Lab, common: Mapping[str, object]) -> None:
     """Writes the inventories of testbeds that simulate and that count: dut under other names, without other hosts."""
     host = {"ansible_host": lab.management("dut"), "data_links": []}
     _write(lab, lab.simulator, common, {"dut": {"hosts": {lab.host_name("sim"): host}}})

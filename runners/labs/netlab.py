@@ -48,8 +48,8 @@ from runners.labs.common import (
     make_keys,
     remove_state,
     wait_for_login,
+    write_emulating,
     write_inventory,
-    write_simulator,
 )
 
 RUN = Path("/run/perfweb")
@@ -204,7 +204,7 @@ def _write_inventory(lab: Lab) -> None:
     common = _common_variables(lab)
     hosts: dict[str, dict[str, object]] = {host: {"cpus": [cpus[0]]} for host in MANAGEMENT_NUMBER}
     hosts["dut"] = {"cpus": [cpus[-1]], "cpus_alone": list(cpus)}
-    write_simulator(lab, common)
+    write_emulating(lab, common)
     write_inventory(lab, common, hosts)
 
 

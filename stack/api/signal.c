@@ -148,11 +148,14 @@ queue(int sig, siginfo_t *info)
 	    info) == 0);
 }
 
-/* Blocks real-time signals in the code that the signal has interrupted. */
+/*
+ * Blocks real-time signals, but those of the C library, in the code that the
+ * signal has interrupted.
+ */
 static void
 hold(ucontext_t *uc)
 {
-	for (int sig = REALTIME; sig < NSIG; sig++) {
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++) {
 		if (sigismember(&uc->uc_sigmask, sig))
 			continue;
 		sigaddset(&uc->uc_sigmask, sig);
@@ -238,7 +241,7 @@ take_deferred(siginfo_t *info)
 static void
 release_held(sigset_t *mask)
 {
-	for (int sig = REALTIME; sig < NSIG; sig++)
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
 		if (self.held & 1ULL << (sig - 1))
 			sigdelset(mask, sig);
 	self.held = 0;

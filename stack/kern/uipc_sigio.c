@@ -17,7 +17,7 @@ struct sosigio {
 	struct socket	*sg_so;
 	struct mach_target sg_owner;
 	int		 sg_sig;	/* F_SETSIG, 0: SIGIO */
-	int		 sg_fd;		/* O_ASYNC was set by it, -1: it is not */
+	int		 sg_fd;		/* O_ASYNC was set by it, or -1 */
 	int		 sg_ended;	/* POLLERR, POLLHUP: reported */
 };
 
@@ -33,7 +33,8 @@ static void
 report(const struct sosigio *sg, int code)
 {
 	if (sg->sg_sig != 0)
-		mach_signal(&sg->sg_owner, sg->sg_sig, sg->sg_fd, sosigio_bands[code]);
+		mach_signal(&sg->sg_owner, sg->sg_sig, sg->sg_fd,
+		    sosigio_bands[code]);
 	else if (code != POLL_PRI)	/* SIGURG reports it */
 		mach_signal(&sg->sg_owner, SIGIO, 0, 0);
 }

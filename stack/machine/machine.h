@@ -74,7 +74,7 @@ struct mach_node {
 };
 int	 mach_node_make(const char *path, struct mach_node *);
 int	 mach_node_find(const char *path, struct mach_node *);
-/* The receiver of signals, as in struct f_owner_ex of fcntl(2); id 0: nobody. */
+/* The receiver of signals, as struct f_owner_ex of fcntl(2); id 0: nobody. */
 enum mach_kind { MACH_THREAD, MACH_PROCESS, MACH_GROUP };
 struct mach_target {
 	enum mach_kind	 kind;

@@ -178,7 +178,7 @@ compare_with_list(unsigned bits, uint64_t seed)
 TEST(finds_what_a_list_finds)
 {
 #ifdef __SANITIZE_THREAD__
-	const uint64_t seeds = 1;	/* one thread: the other builds have all */
+	const uint64_t seeds = 1;	/* one thread: other builds have all */
 #else
 	const uint64_t seeds = 3;
 #endif

@@ -116,7 +116,7 @@ def _columns(values: Numbers, places: Sequence[int]) -> Numbers:
 
 def _cycle(series: Numbers) -> Numbers:
     """Return cosine and sine with the strongest period of at least eight points that the series has once or more."""
-    from scipy import signal  # half a second, which only processes that judge series need
+    from scipy import signal  # slow to import, and only processes that judge series need it
 
     size = 4 * len(series)
     power = np.abs(np.fft.rfft(signal.detrend(series), size)) ** 2

@@ -10,8 +10,10 @@ import pytest
 from django.test import Client
 from django.utils.dateparse import parse_datetime
 
+from perfweb.lab.origins import Origin
 from perfweb.tracking import states
 from perfweb.tracking.models import Alert, AlertState
+from perfweb.verdicts.numbers import factor
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -48,6 +50,26 @@ def test_a_feed_has_the_confirmed_alerts_of_all_of_a_branch_or_of_a_test(client:
 def test_a_suspicion_is_in_no_feed(client: Client, alert: Alert, state: AlertState) -> None:
     Alert.objects.update(state=state)
     assert titles(client, "/alerts/feed/") == []
+
+
+def test_samples_are_in_the_feed_of_their_branch_alone(client: Client, alert: Alert) -> None:
+    testbed = alert.branch.testbed
+    testbed.sample = "a published series"
+    testbed.save()
+    assert titles(client, "/alerts/feed/") == []
+    assert len(titles(client, "/alerts/feed/?branch=head")) == 1
+
+
+def test_an_entry_names_an_origin_that_is_not_measurement_and_a_large_change_as_a_factor(
+    client: Client, alert: Alert
+) -> None:
+    testbed = alert.branch.testbed
+    testbed.origin = Origin.SIMULATED
+    testbed.save()
+    alert.movements.update(percent=1900.0)
+    (entry,) = feed(client, "/alerts/feed/").iter(f"{ATOM}entry")
+    assert (entry.findtext(f"{ATOM}title") or "").startswith(f"[head] {factor(1900.0)} (simulated) with ")
+    assert f"Testbed: {testbed.name} (simulated)" in (entry.findtext(f"{ATOM}summary") or "")
 
 
 def test_an_entry_shows_what_was_measured_and_when_it_changed(client: Client, alert: Alert) -> None:
