@@ -77,7 +77,7 @@ def _title(step: AlertStep) -> str:
 def _feed(request: HttpRequest, title: str, page: str, entries: Iterable[Entry]) -> HttpResponse:
     """Return a feed; `page` is the path of the page with the same contents."""
     own = settings.SITE_URL + request.get_full_path()
-    feed = Atom1Feed(f"perfweb: {title}", settings.SITE_URL + page, "", feed_url=own, language="en")
+    feed = Atom1Feed(f"perfweb: {title}", settings.SITE_URL + page, "", feed_url=own, feed_guid=own, language="en")
     for entry in entries:
         words = f"<pre>{escape(entry.text)}</pre>"
         feed.add_item(

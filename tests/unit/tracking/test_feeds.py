@@ -29,6 +29,7 @@ def feed(client: Client, address: str) -> ElementTree.Element:
         assert parse_datetime(element.findtext(f"{ATOM}updated") or "")
     links = {link.get("rel"): link.get("href") or "" for link in root.findall(f"{ATOM}link")}
     assert links["self"].endswith(address)
+    assert root.findtext(f"{ATOM}id") == links["self"]  # no other feed has it (section 4.2.6)
     return root
 
 
