@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose compiled files a kernel's build may use."""
+"""The build whose compiled files a kernel's build may use."""
 
 from __future__ import annotations
 
