@@ -352,6 +352,7 @@ remote_send(struct file *f, const struct msghdr *msg, int flags, size_t *done)
 			error = remote_wait(c, &deadline);
 			more = error == 0;
 		}
+		flags &= ~MSG_FASTOPEN;	/* the connection has begun */
 	} while (more);
 	return (error);
 }

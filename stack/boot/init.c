@@ -101,6 +101,7 @@ static const struct {
 	{ "netisr", netisr_start },
 	{ "exclusive protocols", in_exclusive_start },
 	{ "TCP connection table", tcp_table_start },	/* depends on both */
+	{ "UDP sockets", udp_start },
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
 	{ "routes", route_config_attach },

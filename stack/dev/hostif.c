@@ -18,6 +18,7 @@
 #include "net/if_ether.h"
 #include "net/if_lro.h"
 #include "net/if_txbatch.h"
+#include "net/netisr.h"
 #include "net/rx_burst.h"
 #include "netinet/arp.h"
 
@@ -44,6 +45,7 @@ rx_burst(void *arg)
 	wakeup_hold();
 	/* One epoch section for the burst instead of one for each packet. */
 	epoch_enter();
+	netisr_burst_begin();
 	tx_batch_begin(&batch);
 	rx_burst_collect_begin();
 	if_lro_begin();
@@ -61,6 +63,7 @@ rx_burst(void *arg)
 	tx_batch_end(&batch);
 	wakeup_release();
 	epoch_exit();
+	netisr_burst_end();
 	return (n > 0 || hq->hq_error != -EAGAIN);
 }
 

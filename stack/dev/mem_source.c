@@ -18,6 +18,7 @@
 #include "dev/mem.h"
 #include "kern/epoch.h"
 #include "kern/thread.h"
+#include "net/netisr.h"
 #include "net/rx_burst.h"
 
 #define	BURST		64	/* packets in one epoch section */
@@ -214,11 +215,13 @@ source_main(void *arg)
 		if (due <= n)
 			continue;
 		last = due - n < BURST ? due : n + BURST;
+		netisr_burst_begin();
 		epoch_enter();
 		rx_burst_begin();
 		burst(ms, n, last);
 		rx_burst_end();
 		epoch_exit();
+		netisr_burst_end();
 		n = last;
 	}
 }

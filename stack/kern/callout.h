@@ -10,10 +10,12 @@
 
 typedef void callout_fn(void *);
 
-extern struct lock_role callout_role;	/* the lock of callout.c */
+extern struct lock_role callout_role;	/* the lock of a wheel */
+struct callout_wheel;
 
-/* [c] callout lock */
+/* [c] the lock of its wheel */
 struct callout {
+	struct callout_wheel *c_wheel;	/* [I] */
 	/* [c] wheel slot list */
 	struct callout	*c_next GUARDED_BY(callout_role), **c_prev
 	    GUARDED_BY(callout_role);
@@ -23,6 +25,7 @@ struct callout {
 	bool		 c_pending GUARDED_BY(callout_role);	/* [c] */
 };
 
+/* Its wheel is that of the calling thread's CPU. */
 void	 callout_init(struct callout *);
 /*
  * (Re)arms the callout to fire after delay.  Returns true if it was pending.

@@ -20,7 +20,6 @@
 /*
  * Locks used to protect struct epoch_reader members:
  *	[I] immutable
- *	[o] owner thread
  *	[a] atomic
  * The struct is as large as a cache line, so that two threads do not share
  * one.
@@ -28,7 +27,6 @@
 struct epoch_reader {
 	atomic_u64	 er_epoch;	/* [a] when it entered; 0: outside */
 	atomic_u32	 er_taken;	/* [a] belongs to a thread */
-	unsigned	 er_depth;	/* [o] nesting depth */
 	struct epoch_reader *er_next;	/* [I] */
 	char		 er_pad[104];
 };
@@ -69,15 +67,12 @@ reader_take(void)
 }
 
 void
-epoch_enter(void)
+epoch_begin(struct thread *td)
 {
-	struct thread *td = curthread;
 	struct epoch_reader *er = td->td_epoch;
 
 	if (__predict_false(er == NULL))
 		er = td->td_epoch = reader_take();
-	if (er->er_depth++ > 0)
-		return;
 	atomic_store_rel_u64(&er->er_epoch, atomic_load_u64(&epoch_now));
 	/*
 	 * Either a writer sees the record, or this thread sees the unlinking.
@@ -86,22 +81,9 @@ epoch_enter(void)
 }
 
 void
-epoch_exit(void)
+epoch_end(struct thread *td)
 {
-	struct epoch_reader *er = curthread->td_epoch;
-
-	KASSERT(er != NULL && er->er_depth > 0, ("epoch_exit: not in a read "
-	    "section"));
-	if (--er->er_depth == 0)
-		atomic_store_rel_u64(&er->er_epoch, 0);
-}
-
-bool
-epoch_inside(void)
-{
-	const struct epoch_reader *er = curthread->td_epoch;
-
-	return (er != NULL && er->er_depth > 0);
+	atomic_store_rel_u64(&td->td_epoch->er_epoch, 0);
 }
 
 /* The epoch of the oldest read section, or UINT64_MAX. */
@@ -182,9 +164,8 @@ epoch_thread_exit(struct thread *td)
 
 	if (er == NULL)
 		return;
-	KASSERT(er->er_depth == 0, ("epoch_thread_exit: %s is in a read "
-	    "section",
-	    td->td_name));
+	KASSERT(td->td_epochdepth == 0, ("epoch_thread_exit: %s is in a read "
+	    "section", td->td_name));
 	td->td_epoch = NULL;
 	atomic_store_rel_u32(&er->er_taken, 0);
 }

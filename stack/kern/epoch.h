@@ -16,13 +16,37 @@
 #ifndef KERN_EPOCH_H
 #define KERN_EPOCH_H
 
-#include "kern/systm.h"
+#include "kern/thread.h"
 
-struct thread;
+NOINLINE void epoch_begin(struct thread *);
+NOINLINE void epoch_end(struct thread *);
 
-void	 epoch_enter(void);
-void	 epoch_exit(void);
-bool	 epoch_inside(void);		/* for assertions */
+/* Inlined for nested sections, one or two for each packet. */
+static inline void
+epoch_enter(void)
+{
+	struct thread *td = curthread;
+
+	if (td->td_epochdepth++ == 0)
+		epoch_begin(td);
+}
+
+static inline void
+epoch_exit(void)
+{
+	struct thread *td = thread_known();
+
+	KASSERT(td->td_epochdepth > 0, ("epoch_exit: not in a read section"));
+	if (--td->td_epochdepth == 0)
+		epoch_end(td);
+}
+
+static inline bool
+epoch_inside(void)			/* for assertions */
+{
+	return (curthread->td_epochdepth > 0);
+}
+
 /*
  * Calls fn(arg) later, when every read section that is active now has ended.
  * Any thread may call this, also with locks held; fn must not wait.  The

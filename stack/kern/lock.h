@@ -33,6 +33,7 @@
 	X(PCBTABLE,	"pcbtable",	40,	NEVER)			\
 	X(PCBGROUP,	"pcbgroup",	41,	NEVER)			\
 	X(SYNCACHE,	"syncache",	42,	NEVER)			\
+	X(FASTOPEN,	"fastopen",	43,	NEVER)			\
 	X(EPOLL,	"epoll",	45,	NEVER)			\
 	X(ROUTE,	"route",	50,	NEVER)			\
 	X(RTABLE,	"rtable",	52,	NEVER)			\
@@ -140,6 +141,12 @@ void	 mtx_lock_at(struct mtx *m, const struct lock_site *) ACQUIRES(*m);
 bool	 mtx_trylock_at(struct mtx *m, const struct lock_site *)
 	    TRY_ACQUIRES(true, *m);
 void	 mtx_unlock(struct mtx *m) RELEASES(*m);
+/* Whether no thread has it now; a hint, because it is read without order. */
+static inline bool
+mtx_isfree(struct mtx *m)
+{
+	return (atomic_load_uptr(&m->mtx_owner) == 0);
+}
 bool	 mtx_owned(struct mtx *);
 void	 mtx_assert_owned(struct mtx *m) ASSERTS_LOCK(*m);
 /*

@@ -22,8 +22,14 @@
 	X(MUTEX_SEQ, "mutex_seq")					\
 	/* drain returns while the handler still runs */		\
 	X(CALLOUT_DRAIN, "callout_drain")				\
+	/* the clock sleeps for a tick that it found before it worked */ \
+	X(CLOCK_WAKE, "clock_wake")					\
 	/* retired memory is freed under the newest readers */		\
 	X(EPOCH_EARLY, "epoch_early")					\
+	/* a neighbour is freed under its readers */			\
+	X(ARP_FREE, "arp_free")						\
+	/* an entry of a pcb is freed under its readers */		\
+	X(PCB_FREE, "pcb_free")						\
 	/* a depot of mbufs is not tested again after locking it */	\
 	X(DEPOT_RECHECK, "depot_recheck")				\
 	/* a waiter takes a socket buffer without a second test */	\
@@ -38,6 +44,8 @@
 	X(ACCEPT_WAKE, "accept_wake")					\
 	/* a child is queued after it was dequeued */			\
 	X(ACCEPT_QUEUE, "accept_queue")					\
+	/* accept() tests the other copies before it is seen to sleep */ \
+	X(COPY_SLEEP, "copy_sleep")					\
 	/* a segment reaches a connection closed meanwhile */		\
 	X(TCP_CLOSED, "tcp_closed")					\
 	/* a timer has no reference to its socket */			\

@@ -37,11 +37,6 @@ struct sockname {
 #define	SOCONTROL_MAX	240
 /* level of a message for the stack itself: an nsec_t of the wall clock */
 #define	SOCONTROL_INTERNAL (-1)
-static inline nsec_t
-timespec_nsec(const struct timespec *ts)
-{
-	return ((nsec_t)ts->tv_sec * NSEC_PER_SEC + (nsec_t)ts->tv_nsec);
-}
 struct socontrol {
 	size_t		 sc_len;
 	char		 sc_buf[SOCONTROL_MAX];
@@ -87,7 +82,8 @@ enum so_oob { OOB_NONE, OOB_AWAITED, OOB_HERE, OOB_READ };
 
 struct protosw;
 
-extern struct mtx solist_lock;
+struct solist;
+extern struct lock_role solist_role;	/* sp_lock of its list */
 extern struct lock_role so_queues;	/* the so_qlock of a listener */
 
 /*
@@ -97,7 +93,7 @@ extern struct lock_role so_queues;	/* the so_qlock of a listener */
  *	[q] so_qlock of the listener (so_head of a child); taken after the
  *	    so_lock of either, so that a child can leave the queue without
  *	    its listener's lock
- *	[l] the lock of the list of all sockets
+ *	[l] the lock of a list of all sockets
  *	[a] atomic
  *
  * References: one for the descriptor (before accept: for the accept queue),
@@ -146,19 +142,28 @@ struct socket {
 	uint32_t	 so_zerocopies GUARDED_BY(so_lock);
 	uint32_t	 so_zerofirst GUARDED_BY(so_lock);
 	LIST_HEAD(, sowatch) so_watch GUARDED_BY(so_lock);	/* [s] */
-	LIST_ENTRY(socket) so_all GUARDED_BY(solist_lock);	/* [l] */
+	atomic_u32	 so_nwatches;	/* [a] ... and their number */
+	LIST_ENTRY(socket) so_all GUARDED_BY(solist_role);	/* [l] */
+	struct solist	*so_list;		/* [I] or NULL: in none */
+	bool so_retired GUARDED_BY(so_lock); /* [s] found in epochs */
 	/* Members of a child, until it is accepted. */
 	/* [s] its listener, referenced */
 	struct socket	*so_head GUARDED_BY(so_lock);
 	/* [q] */
 	enum so_queue	 so_onqueue GUARDED_BY(so_queues);
 	TAILQ_ENTRY(socket) so_link GUARDED_BY(so_queues);	/* [q] */
+	nsec_t		 so_queued GUARDED_BY(so_queues);	/* [q] uptime */
 	/* Members of a listener. */
 	struct mtx	 so_qlock;
 	/* [q] handshake unfinished */
 	struct socketq	 so_incomp GUARDED_BY(so_qlock);
 	struct socketq	 so_comp GUARDED_BY(so_qlock);	/* [q] to be accepted */
-	unsigned	 so_qlen GUARDED_BY(so_qlock);	/* [q] */
+	atomic_u32	 so_qlen;		/* [a] written with so_qlock */
+	/* [a] so_queued of the first in so_comp; 0: empty, or no copies */
+	atomic_u64	 so_oldest;
+	atomic_uptr	 so_copies; /* [a] see socopies.h; of a copy, too */
+	unsigned	 so_copy;		/* [I] number of a copy */
+	unsigned	 so_next GUARDED_BY(so_lock);	/* [s] copy to look at */
 	unsigned	 so_qlimit GUARDED_BY(so_lock);	/* [s] */
 } __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
 
@@ -220,6 +225,9 @@ struct protosw {
 	int		(*pr_bind)(struct socket *so, const struct sockname *)
 			    REQUIRES(so->so_lock);
 	int		(*pr_listen)(struct socket *so) REQUIRES(so->so_lock);
+	/* A copy of a listener begins (socopies.h); NULL: never. */
+	void		(*pr_copy)(struct socket *head, struct socket *copy)
+			    REQUIRES(head->so_lock, copy->so_lock);
 	/* A NULL address dissolves the association or connection. */
 	int		(*pr_connect)(struct socket *so,
 			    const struct sockname *, int flags)
@@ -306,6 +314,8 @@ int	 sosend(struct socket *, const struct msghdr *, int, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
 	    size_t *done);
+__cold int sosend_fastopen(struct socket *, const struct msghdr *, int flags,
+	    size_t len, size_t *done);
 int	 soshutdown(struct socket *, int how);
 /*
  * Closes the descriptor: threads blocked in the socket return EBADF.  Drops
@@ -339,110 +349,10 @@ void	 sowatch_remove(struct socket *, struct sowatch *);
 
 /* References are held by a descriptor, the pcb, and input in progress. */
 void	 soref(struct socket *);
+bool	 soref_unless_dying(struct socket *); /* false: no reference is left */
 void	 sorele(struct socket *so);
 
-/*
- * The lock of a socket.  A socket call uses so_enter() and so_leave(), which
- * also take Giant and the net lock.  In between, so_pause() and so_resume()
- * release the socket temporarily.  The sleep function waits for a wakeup of
- * chan, as msleep() with PCATCH, and may wake up spuriously.
- *
- * Input and timers hold Giant and the net lock already and use solock() and
- * sounlock().
- */
-void	 so_enter(struct socket *so) ACQUIRES(so->so_lock);
-void	 so_leave(struct socket *so) RELEASES(so->so_lock);
-void	 so_resume(struct socket *so) ACQUIRES(so->so_lock);
-void	 so_pause(struct socket *so) RELEASES(so->so_lock);
-int	 so_sleep(struct socket *so, const void *chan, const char *wmesg,
-	    nsec_t timeout) REQUIRES(so->so_lock);
-bool	 so_owned(struct socket *);
-
-static inline void
-so_assert_locked(struct socket *so) ASSERTS_LOCK(so->so_lock)
-{
-	KASSERT(so_owned(so), ("socket %p is not locked", (void *)so));
-	(void)so;
-}
-
-/*
- * The lock operations of a TCP locking strategy that needs more than the
- * socket's mutex (netinet/tcp_lock.h).  sl_enter, sl_leave and sl_sleep serve
- * socket calls; sl_lock and sl_unlock serve input and timers.
- */
-struct so_lockops {
-	void		(*sl_enter)(struct socket *so) ACQUIRES(so->so_lock);
-	void		(*sl_leave)(struct socket *so) RELEASES(so->so_lock);
-	int		(*sl_sleep)(struct socket *so, const void *chan,
-			    const char *wmesg, nsec_t timeout)
-			    REQUIRES(so->so_lock);
-	void		(*sl_lock)(struct socket *so, const struct lock_site *)
-			    ACQUIRES(so->so_lock);
-	void		(*sl_unlock)(struct socket *so) RELEASES(so->so_lock);
-	bool		(*sl_owned)(struct socket *);
-	bool		 sl_waits; /* sl_lock may wait for the end of a call */
-};
-extern const struct so_lockops *so_lockops;	/* [I] NULL: the mutex */
-
-static inline bool
-so_lockwaits(void)
-{
-	return (so_lockops != NULL && so_lockops->sl_waits);
-}
-
-void	 solock_slow(struct socket *so, const struct lock_site *)
-	    ACQUIRES(so->so_lock);
-void	 sounlock_slow(struct socket *so) RELEASES(so->so_lock);
-
-static inline void
-solock_at(struct socket *so, const struct lock_site *site)
-    ACQUIRES(so->so_lock)
-{
-	if (__predict_true(so_lockops == NULL))
-		mtx_lock_at(&so->so_lock, site);
-	else
-		solock_slow(so, site);
-}
-#define	solock(so)	solock_at((so), LOCK_SITE)
-/*
- * Locks a child after its listener.  Two other sockets are locked by rising
- * address.
- */
-#define	solock_child(so) solock_at((so), LOCK_SITE_OF(true))
-
-/*
- * The timestamps of a socket never decrease.  This runs before the socket is
- * unlocked, and after a thread with a cached time has locked it.  The cached
- * time is discarded if another thread has used the socket later.  Strategies
- * need no such timestamp.
- */
-static inline void
-so_keep_time(struct socket *so) REQUIRES(so->so_lock)
-{
-	const nsec_t now = thread_known()->td_now;
-
-	if (now > so->so_time)
-		so->so_time = now;
-}
-
-static inline void
-so_check_time(struct socket *so) REQUIRES(so->so_lock)
-{
-	struct thread *td = thread_known();
-
-	if (__predict_false(so_lockops != NULL) || td->td_now < so->so_time)
-		td->td_now = 0;
-}
-
-static inline void
-sounlock(struct socket *so) RELEASES(so->so_lock)
-{
-	so_keep_time(so);
-	if (__predict_true(so_lockops == NULL))
-		mtx_unlock(&so->so_lock);
-	else
-		sounlock_slow(so);
-}
+#include "kern/solock.h"
 
 /*
  * For protocols.  The socket is locked; they assert this at run time, because
@@ -479,7 +389,14 @@ int	 soready(struct socket *so) REQUIRES(so->so_lock);
 int	 sockname_get(struct sockname *, const struct sockaddr *, socklen_t);
 void	 sockname_put(const struct sockname *, struct sockaddr *, socklen_t *);
 struct sockname sockname_none(const struct socket *);
+/* Adds a socket to the list of all sockets, which sorele() removes. */
+void	 so_enlist(struct socket *);
 struct socket *sonewchild(struct socket *head) REQUIRES(head->so_lock);
+/* Adds a watcher to so_watch, or removes it. */
+void	 sowatch_link(struct socket *so, struct sowatch *)
+	    REQUIRES(so->so_lock);
+void	 sowatch_unlink(struct socket *so, struct sowatch *)
+	    REQUIRES(so->so_lock);
 /*
  * sosendwait() waits for space in so_snd and stores in *n how much of resid
  * fits.  The receive counterpart waits for the bytes that sowant() requires in
@@ -587,7 +504,7 @@ int	 sbwait(struct socket *so, struct sockbuf *, const char *wmesg,
 nsec_t	 sbdeadline(const struct sockbuf *);	/* computed from sb_timeo */
 
 void	 socket_init(void);			/* at boot */
-extern atomic_u32 sockets;			/* number of sockets */
+uint32_t so_count(void);			/* number of sockets */
 
 /*
  * Calls fn for every socket, entered as by a socket call (stackctl netstat

@@ -314,9 +314,9 @@ dequeue(struct sleepq *sq, const void *chan, struct thread *td, unsigned n)
 
 /*
  * Unparks without the queue's lock, because the woken thread would contend for
- * it.
+ * it.  Returns how many of n did not sleep.
  */
-static void
+static unsigned
 wakeup_n(const void *chan, unsigned n)
 {
 	struct sleepq *sq = sleepq_of(chan);
@@ -331,16 +331,17 @@ wakeup_n(const void *chan, unsigned n)
 		if (full || td->td_wakehold == 0)
 			wakeup_flush(td);
 	} while (full && n > 0);
+	return (n);
 }
 
 void
 wakeup(const void *chan)
 {
-	wakeup_n(chan, UINT32_MAX);
+	(void)wakeup_n(chan, UINT32_MAX);
 }
 
-void
+bool
 wakeup_one(const void *chan)
 {
-	wakeup_n(chan, 1);
+	return (wakeup_n(chan, 1) == 0);
 }

@@ -20,7 +20,7 @@
 int	 msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	    nsec_t timeout) REQUIRES(*m);
 void	 wakeup(const void *chan);
-void	 wakeup_one(const void *chan);
+bool	 wakeup_one(const void *chan);	/* false: no thread slept */
 
 /*
  * Between wakeup_hold() and wakeup_release() the calling thread's wakeups are

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "kern/annotate.h"
 #include "machine/machine.h"
@@ -91,6 +92,12 @@ struct pps_limit {
 	atomic_u32	 count;
 };
 bool	 pps_limited(struct pps_limit *, uint32_t limit);
+
+static inline nsec_t
+timespec_nsec(const struct timespec *ts)
+{
+	return ((nsec_t)ts->tv_sec * NSEC_PER_SEC + (nsec_t)ts->tv_nsec);
+}
 
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);

@@ -25,7 +25,7 @@ struct netmark;
  * layer numbers its own in a header NAME_hints.h, from the last of the layer
  * below on.
  */
-#define	TD_HINTS	9
+#define	TD_HINTS	11
 
 extern struct spin threads_lock;
 
@@ -75,6 +75,7 @@ struct thread {
 	/* [o] its copy of the counters, or NULL */
 	char		*td_counters;
 	struct epoch_reader *td_epoch; /* [o] its epoch record, or NULL */
+	unsigned	 td_epochdepth;	/* [o] depth of epoch_enter() */
 	void		*td_hints[TD_HINTS];	/* [o] from kmalloc(), or NULL */
 	struct mach_thread *td_machine;		/* [I] */
 #ifdef LOCK_TRACKING

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "kern/planted.h"
-#include "kern/socketvar.h"
+#include "kern/socopies.h"
 
 static int sodissolve(struct socket *so) REQUIRES(so->so_lock);
 
@@ -105,6 +105,7 @@ int
 soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
     int flags)
 {
+	struct socopies *copies = NULL;
 	struct sockname name;
 	bool dissolve;
 	int error;
@@ -119,7 +120,10 @@ soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
 		error = EBADF;		/* closed meanwhile */
 	else
 		error = soconnect1(so, dissolve ? NULL : &name, flags);
+	if (dissolve)
+		copies = socopies_detach(so);
 	so_leave(so);
+	socopies_close(copies);
 	return (error);
 }
 
@@ -136,5 +140,53 @@ soconnected(struct socket *so)
 	else
 		error = soconnectwait(so);
 	so_leave(so);
+	return (error);
+}
+
+/* connect() of a sendto() with MSG_FASTOPEN. */
+static int
+connect_to(struct socket *so, const struct msghdr *msg, int flags)
+    REQUIRES(so->so_lock)
+{
+	struct sockname name;
+	int error;
+
+	if (so->so_state & SS_NOFDREF)
+		return (EBADF);
+	if (so->so_state & SS_WASCONNECTED)
+		return (EISCONN);
+	error = sockname_get(&name, msg->msg_name, msg->msg_namelen);
+	if (error != 0)
+		return (error);
+	if (name.sn_sa.sa_family == AF_UNSPEC)
+		return (EOPNOTSUPP);
+	return (soconnect1(so, &name, flags));
+}
+
+/*
+ * sendto() with MSG_FASTOPEN connects and sends.  As in Linux, a call that may
+ * wait returns when the connection is made or not, and one that must not wait
+ * sends only if the data is in the SYN; else it returns EINPROGRESS.
+ */
+int
+sosend_fastopen(struct socket *so, const struct msghdr *msg, int flags,
+    size_t len, size_t *done)
+{
+	int error;
+
+	so_enter(so);
+	/* a SYN must not wait for data if there is none */
+	error = connect_to(so, msg, len > 0 ? flags : flags & ~MSG_FASTOPEN);
+	so_leave(so);
+	if (error == 0)
+		error = sosend(so, msg, flags & ~MSG_FASTOPEN, done);
+	if (error != 0 || (flags & MSG_DONTWAIT))
+		return (error);
+	so_enter(so);
+	if ((so->so_state & SS_ISCONNECTED) == 0)
+		error = soconnectwait(so);
+	so_leave(so);
+	if (error != 0)
+		*done = 0;
 	return (error);
 }

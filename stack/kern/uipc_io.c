@@ -278,7 +278,10 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	error = iov_length(msg, &len);
 	if (__predict_false(error != 0))
 		return (error);
-	if (__predict_false((flags & (MSG_OOB | MSG_ZEROCOPY)) != 0)) {
+	if (__predict_false((flags & (MSG_OOB | MSG_ZEROCOPY |
+	    MSG_FASTOPEN)) != 0)) {
+		if ((flags & MSG_FASTOPEN) && pr->pr_stream && !pr->pr_local)
+			return (sosend_fastopen(so, msg, flags, len, done));
 		if ((flags & MSG_OOB) && (!pr->pr_stream || pr->pr_local))
 			return (EOPNOTSUPP);
 		if (flags & MSG_ZEROCOPY)

@@ -5,20 +5,36 @@
  * have their own lock, so that a child can leave them while only the child is
  * locked, for example after a reset.  A thread wakes the listener after it has
  * unlocked the child, because the order of socket locks is listener, then
- * child.
+ * child.  A listener may have copies, which share its work (socopies.h).
  */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
+#include "kern/epoch.h"
 #include "kern/planted.h"
-#include "kern/socketvar.h"
+#include "kern/socopies.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+
+/* The copies come first: the protocol finds the listener from then on. */
+static int
+listen_begin(struct socket *so, struct socopies **failed)
+    REQUIRES(so->so_lock)
+{
+	int error;
+
+	socopies_make(so);
+	error = so->so_proto->pr_listen(so);
+	if (error != 0)
+		*failed = socopies_detach(so);
+	return (error);
+}
 
 int
 solisten(struct socket *so, int backlog)
 {
+	struct socopies *failed = NULL;
 	int error = 0;
 
 	so_enter(so);
@@ -28,15 +44,17 @@ solisten(struct socket *so, int backlog)
 	    (so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING)))
 		error = EINVAL;
 	else if ((so->so_state & SS_LISTENING) == 0)
-		error = so->so_proto->pr_listen(so);
+		error = listen_begin(so, &failed);
 	if (error == 0) {
 		/* Linux: a backlog of 0 permits one connection */
 		if (backlog < 0 || backlog > SOMAXCONN)
 			backlog = SOMAXCONN;
 		so->so_qlimit = (unsigned)backlog + 1;
+		socopies_limit(so, so->so_qlimit);
 		so->so_state |= SS_LISTENING;
 	}
 	so_leave(so);
+	socopies_close(failed);
 	return (error);
 }
 
@@ -49,6 +67,22 @@ solisten(struct socket *so, int backlog)
 	mtx_unlock(&(head)->so_qlock);					\
 } while (0)
 
+/*
+ * so_comp has changed by one child.  Other CPUs read the number, and of a copy
+ * since when the first one waits.
+ */
+static void
+comp_changed(struct socket *head, int by) REQUIRES(head->so_qlock, so_queues)
+{
+	const struct socket *so = TAILQ_FIRST(&head->so_comp);
+
+	atomic_store_u32(&head->so_qlen, atomic_load_u32(&head->so_qlen) +
+	    (uint32_t)by);
+	if (socopies_of(head) != NULL)
+		atomic_store_u64(&head->so_oldest,
+		    so != NULL ? (uint64_t)so->so_queued : 0);
+}
+
 /* Takes a child off whichever queue it is on; the queue's reference stays. */
 static void
 queue_remove(struct socket *head, struct socket *so)
@@ -58,7 +92,7 @@ queue_remove(struct socket *head, struct socket *so)
 		TAILQ_REMOVE(&head->so_incomp, so, so_link);
 	} else if (so->so_onqueue == SQ_COMPLETE) {
 		TAILQ_REMOVE(&head->so_comp, so, so_link);
-		head->so_qlen--;
+		comp_changed(head, -1);
 	}
 	so->so_onqueue = SQ_NONE;
 }
@@ -78,6 +112,21 @@ queue_pop(struct socket *head, enum so_queue which)
 	return (so);
 }
 
+struct socket *
+soq_take(struct socket *head, atomic_u64 *word, uint64_t bits)
+{
+	struct socket *so;
+
+	soq_lock(head);
+	so = TAILQ_FIRST(&head->so_comp);
+	if (so != NULL)
+		queue_remove(head, so);
+	if (TAILQ_EMPTY(&head->so_comp) && (atomic_load_u64(word) & bits) != 0)
+		atomic_clear_u64(word, bits);
+	soq_unlock(head);
+	return (so);
+}
+
 /* Aborts a child that queue_pop() returned. */
 static void
 soabort(struct socket *so)
@@ -93,13 +142,10 @@ soabort(struct socket *so)
 bool
 soacceptfull(struct socket *head)
 {
-	bool full;
-
 	so_assert_locked(head);
-	soq_lock(head);
-	full = head->so_qlen >= head->so_qlimit;
-	soq_unlock(head);
-	return (full);
+	if (socopies_of(head) != NULL)
+		return (socopies_full(head));
+	return (atomic_load_u32(&head->so_qlen) >= head->so_qlimit);
 }
 
 void
@@ -107,6 +153,7 @@ sonewconn(struct socket *head, struct socket **sop)
 {
 	struct socket *so = sonewchild(head);
 
+	so_enlist(so);
 	*sop = so;
 	solock_child(*sop);
 	so_assert_locked(so);
@@ -159,10 +206,30 @@ soisconnected(struct socket *so) REQUIRES(so->so_lock)
 		queue_remove(head, so);
 		TAILQ_INSERT_TAIL(&head->so_comp, so, so_link);
 		so->so_onqueue = SQ_COMPLETE;
-		head->so_qlen++;
+		so->so_queued = getuptime();
+		comp_changed(head, 1);
 		so->so_state |= SS_WAKEHEAD;
 	}
 	soq_unlock(head);
+}
+
+/* Wakes a thread for a connection that was queued. */
+static void
+head_wake(struct socket *head)
+{
+	struct socopies *sc;
+
+	if (socopies_of(head) == NULL) {
+		solock(head);
+		sorwakeup(head);
+		sounlock(head);
+		return;
+	}
+	epoch_enter();
+	sc = socopies_of(head);
+	if (sc != NULL)
+		socopies_wake(sc, head);
+	epoch_exit();
 }
 
 __hot void
@@ -179,9 +246,7 @@ sounlock_input(struct socket *so)
 	sounlock(so);
 	if (__predict_true(head == NULL))
 		return;
-	solock(head);
-	sorwakeup(head);
-	sounlock(head);
+	head_wake(head);
 	if (!PLANTED(ACCEPT_WAKE))
 		sorele(head);
 }
@@ -201,31 +266,59 @@ sodrainqueues(struct socket *head)
 	}
 }
 
-/* Waits for a connection; the child has the queue's reference. */
+/* Why accept() does not wait, or what ended its wait; or 0. */
+static int
+accept_refused(struct socket *head, int flags, nsec_t deadline)
+    REQUIRES(head->so_lock)
+{
+	int error = head->so_error;
+
+	head->so_error = 0;
+	if (error != 0)
+		return (error);
+	if (head->so_state & SS_CANTRCVMORE)
+		return (EINVAL);	/* shut down */
+	if (flags & MSG_DONTWAIT)
+		return (EWOULDBLOCK);
+	return (sbwait(head, &head->so_rcv, "accept", deadline));
+}
+
+/*
+ * Waits for a connection; the child has the queue's reference.  A thread whose
+ * wait has ended looks again, because it may have been woken for a connection.
+ */
 static int
 soacceptwait(struct socket *head, int flags, struct socket **sop)
     REQUIRES(head->so_lock)
 {
 	nsec_t deadline = sbdeadline(&head->so_rcv);
-	int error;
+	int error = 0;
 
 	if ((head->so_state & SS_LISTENING) == 0)
 		return (head->so_proto->pr_stream ? EINVAL : EOPNOTSUPP);
-	while ((*sop = queue_pop(head, SQ_COMPLETE)) == NULL) {
-		if (head->so_error != 0) {
-			error = head->so_error;
-			head->so_error = 0;
-			return (error);
-		}
-		if (head->so_state & SS_CANTRCVMORE)
-			return (EINVAL);	/* shut down */
-		if (flags & MSG_DONTWAIT)
-			return (EWOULDBLOCK);
-		error = sbwait(head, &head->so_rcv, "accept", deadline);
+	for (;;) {
+		*sop = socopies_of(head) != NULL ? socopies_take(head) :
+		    queue_pop(head, SQ_COMPLETE);
+		if (*sop != NULL)
+			return (0);
 		if (error != 0)
 			return (error);
+		error = accept_refused(head, flags, deadline);
 	}
-	return (0);
+}
+
+/* Accepts a connection of a listener or of one of its copies. */
+static int
+accept_from(struct socket *head, int flags, struct socket **sop)
+{
+	int error;
+
+	so_enter(head);
+	error = soacceptwait(head, flags, sop);
+	if (error == 0 && head->so_proto->pr_accepted != NULL)
+		head->so_proto->pr_accepted(head, *sop);
+	so_leave(head);
+	return (error);
 }
 
 int
@@ -233,24 +326,24 @@ soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
     struct socket **sop)
 {
 	struct sockname name = sockname_none(head);
-	struct socket *so;
+	struct socket *so, *from = NULL;
 	int error;
 
-	so_enter(head);
-	error = soacceptwait(head, flags, &so);
-	if (error == 0 && head->so_proto->pr_accepted != NULL)
-		head->so_proto->pr_accepted(head, so);
-	so_leave(head);
+	if (socopies_of(head) != NULL)
+		from = socopies_ref(head);
+	error = accept_from(from != NULL ? from : head, flags, &so);
+	if (from != NULL)
+		sorele(from);
 	if (error != 0)
 		return (error);
 
 	so_enter(so);
-	KASSERT(so->so_head == head, ("soaccept: child of another listener"));
+	from = so->so_head;
 	so->so_head = NULL;
 	if (so->so_pcb != NULL)
 		(void)so->so_proto->pr_peeraddr(so, &name);
 	so_leave(so);
-	sorele(head);
+	sorele(from);
 	if (sa != NULL && len != NULL)
 		sockname_put(&name, sa, len);
 	*sop = so;

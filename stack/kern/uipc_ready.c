@@ -5,7 +5,7 @@
  */
 #include <poll.h>
 
-#include "kern/socketvar.h"
+#include "kern/socopies.h"
 #include "kern/synch.h"
 
 #define	READ_EVENTS	(POLLIN | POLLPRI | POLLRDNORM | POLLRDHUP | \
@@ -15,14 +15,10 @@
 static bool
 soreadable(struct socket *so) REQUIRES(so->so_lock)
 {
-	bool nonempty;
-
-	if (so->so_state & SS_LISTENING) {
-		mtx_lock(&so->so_qlock);
-		nonempty = !TAILQ_EMPTY(&so->so_comp);
-		mtx_unlock(&so->so_qlock);
-		return (nonempty || (so->so_state & SS_CANTRCVMORE) != 0);
-	}
+	if (so->so_state & SS_LISTENING)
+		return (atomic_load_u32(&so->so_qlen) > 0 ||
+		    socopies_ready(so) ||
+		    (so->so_state & SS_CANTRCVMORE) != 0);
 	if (so->so_state & SS_CANTRCVMORE)
 		return (true);
 	/* as in Linux, SO_RCVLOWAT is for TCP's readiness only */
@@ -92,7 +88,7 @@ sowake(struct socket *so, struct sockbuf *sb) REQUIRES(so->so_lock)
 {
 	if ((so->so_state & (SS_LISTENING | SS_CANTRCVMORE)) == SS_LISTENING &&
 	    so->so_error == 0)
-		wakeup_one(sb);
+		(void)wakeup_one(sb);
 	else
 		wakeup(sb);
 }
@@ -140,6 +136,25 @@ soreadymask(struct socket *so, int events) REQUIRES(so->so_lock)
 	return (soready(so) & (events | POLLERR | POLLHUP));
 }
 
+/* Copies of a listener test the number after they have queued a connection. */
+void
+sowatch_link(struct socket *so, struct sowatch *sw)
+{
+	LIST_INSERT_HEAD(&so->so_watch, sw, sw_link);
+	atomic_store_u32(&so->so_nwatches,
+	    atomic_load_u32(&so->so_nwatches) + 1);
+	if (__predict_false(socopies_of(so) != NULL))
+		atomic_fence();
+}
+
+void
+sowatch_unlink(struct socket *so, struct sowatch *sw)
+{
+	LIST_REMOVE(sw, sw_link);
+	atomic_store_u32(&so->so_nwatches,
+	    atomic_load_u32(&so->so_nwatches) - 1);
+}
+
 int
 sopoll(struct socket *so, int events)
 {
@@ -157,7 +172,7 @@ sowatch_add(struct socket *so, struct sowatch *sw, int events)
 	int ready;
 
 	so_enter(so);
-	LIST_INSERT_HEAD(&so->so_watch, sw, sw_link);
+	sowatch_link(so, sw);
 	ready = soreadymask(so, events);
 	so_leave(so);
 	return (ready);
@@ -167,7 +182,7 @@ void
 sowatch_remove(struct socket *so, struct sowatch *sw)
 {
 	so_enter(so);
-	LIST_REMOVE(sw, sw_link);
+	sowatch_unlink(so, sw);
 	so_leave(so);
 }
 

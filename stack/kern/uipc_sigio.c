@@ -106,7 +106,7 @@ unwatch(struct sosigio *sg)
 	so_assert_locked(sg->sg_so);
 	if (sg->sg_fd == -1)
 		return;
-	LIST_REMOVE(&sg->sg_watch, sw_link);
+	sowatch_unlink(sg->sg_so, &sg->sg_watch);
 	sg->sg_fd = -1;
 }
 
@@ -121,7 +121,7 @@ watch(struct sosigio *sg, int fd)
 	sg->sg_fd = fd;
 	if (soready(so) & POLLOUT)
 		so->so_state &= ~(unsigned)SS_NOSPACE;
-	LIST_INSERT_HEAD(&so->so_watch, &sg->sg_watch, sw_link);
+	sowatch_link(so, &sg->sg_watch);
 }
 
 void

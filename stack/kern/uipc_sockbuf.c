@@ -396,5 +396,5 @@ sbunlock(struct sockbuf *sb)
 	KASSERT(sb->sb_busy, ("sbunlock: not locked"));
 	sb->sb_busy = false;
 	if (__predict_false(sb->sb_lockwaiters > 0))
-		wakeup_one(&sb->sb_busy);
+		(void)wakeup_one(&sb->sb_busy);
 }

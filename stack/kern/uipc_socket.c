@@ -11,9 +11,12 @@
  * was closed meanwhile.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "kern/epoch.h"
 #include "kern/sigio.h"
+#include "kern/socopies.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
@@ -25,21 +28,49 @@
 static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
 static unsigned nprotocols;				/* [I] after boot */
 
-/* All sockets; also counted for comparison by boot and tests. */
-struct mtx solist_lock;
-static LIST_HEAD(, socket) solist = LIST_HEAD_INITIALIZER(solist);
-atomic_u32 sockets;
+/*
+ * All sockets, in parts: a socket is in that of the CPU that created it.
+ *	[l] sp_lock
+ */
+#define	SOLIST_PARTS	64
+static struct solist {
+	struct mtx	 sp_lock;
+	LIST_HEAD(, socket) sp_sockets GUARDED_BY(sp_lock);	/* [l] */
+	atomic_u32	 sp_count;	/* [a] written with sp_lock */
+} __attribute__((aligned(64))) solists[SOLIST_PARTS];
+
+uint32_t
+so_count(void)
+{
+	uint32_t total = 0;
+
+	for (unsigned i = 0; i < SOLIST_PARTS; i++)
+		total += atomic_load_u32(&solists[i].sp_count);
+	return (total);
+}
+
+static int
+proc_sockets(const struct sysctl_oid *oid, const char *newval, char *buf,
+    size_t len)
+{
+	(void)oid;
+	(void)newval;
+	snprintf(buf, len, "%u", so_count());
+	return (0);
+}
 
 static const struct sysctl_oid socket_oids[] = {
-	{ .oid_name = "kern.ipc.sockets", .oid_type = CTL_U32,
-	  .oid_flags = CTL_RD, .oid_ptr = &sockets, .oid_max = UINT32_MAX,
+	{ .oid_name = "kern.ipc.sockets", .oid_type = CTL_PROC,
+	  .oid_flags = CTL_RD, .oid_proc = proc_sockets,
 	  .oid_descr = "sockets, including connections without a descriptor" },
 };
 
 void
 socket_init(void)
 {
-	mtx_init(&solist_lock, LC_SOLIST);
+	for (unsigned i = 0; i < SOLIST_PARTS; i++)
+		mtx_init(&solists[i].sp_lock, LC_SOLIST);
+	socopies_init();
 	sysctl_register(socket_oids, nitems(socket_oids));
 }
 
@@ -94,11 +125,33 @@ soalloc(const struct protosw *pr, int protocol)
 	LIST_INIT(&so->so_watch);
 	TAILQ_INIT(&so->so_incomp);
 	TAILQ_INIT(&so->so_comp);
-	atomic_count_u32(&sockets, 1);
-	mtx_lock(&solist_lock);
-	LIST_INSERT_HEAD(&solist, so, so_all);
-	mtx_unlock(&solist_lock);
 	return (so);
+}
+
+void
+so_enlist(struct socket *so)
+{
+	struct solist *sp = &solists[mach_curcpu() % SOLIST_PARTS];
+
+	so->so_list = sp;
+	mtx_lock_as(&sp->sp_lock, &solist_role);
+	LIST_INSERT_HEAD(&sp->sp_sockets, so, so_all);
+	atomic_store_u32(&sp->sp_count, atomic_load_u32(&sp->sp_count) + 1);
+	mtx_unlock_as(&sp->sp_lock, &solist_role);
+}
+
+/* Does nothing with a socket that is in no list, the copy of a listener. */
+static void
+so_delist(struct socket *so)
+{
+	struct solist *sp = so->so_list;
+
+	if (sp == NULL)
+		return;
+	mtx_lock_as(&sp->sp_lock, &solist_role);
+	LIST_REMOVE(so, so_all);
+	atomic_store_u32(&sp->sp_count, atomic_load_u32(&sp->sp_count) - 1);
+	mtx_unlock_as(&sp->sp_lock, &solist_role);
 }
 
 void
@@ -111,10 +164,10 @@ soref(struct socket *so)
 }
 
 /*
- * The list holds no reference: so_foreach() skips a socket whose last
- * reference is gone.
+ * The list of all sockets holds no reference, and neither do indices that are
+ * read in epochs: they skip a socket whose last reference is gone.
  */
-static bool
+bool
 soref_unless_dying(struct socket *so)
 {
 	uint32_t refs = atomic_load_u32(&so->so_refs);
@@ -125,18 +178,27 @@ soref_unless_dying(struct socket *so)
 	return (false);
 }
 
+static void
+so_free(void *arg)
+{
+	struct socket *so = arg;
+
+	mtx_destroy(&so->so_qlock);
+	mtx_destroy(&so->so_lock);
+	kfree(so);
+}
+
 __hot void
 sorele(struct socket *so)
 {
 	uint32_t old = atomic_fetchadd_u32(&so->so_refs, UINT32_MAX);
 	struct socket *head;
+	bool retired;
 
 	KASSERT(old > 0, ("sorele: socket %p is gone", (void *)so));
 	if (__predict_true(old != 1))
 		return;
-	mtx_lock(&solist_lock);
-	LIST_REMOVE(so, so_all);
-	mtx_unlock(&solist_lock);
+	so_delist(so);
 	mtx_lock(&so->so_lock);
 	KASSERT(so->so_pcb == NULL, ("sorele: socket %p has a pcb",
 	    (void *)so));
@@ -147,35 +209,49 @@ sorele(struct socket *so)
 	sbflushpackets(&so->so_errors);
 	sofilter_free(so);
 	head = so->so_head;
+	retired = so->so_retired;
 	mtx_unlock(&so->so_lock);
-	mtx_destroy(&so->so_qlock);
-	mtx_destroy(&so->so_lock);
-	kfree(so);
-	atomic_count_u32(&sockets, UINT32_MAX);
+	if (retired)
+		epoch_call(so_free, so);
+	else
+		so_free(so);
 	if (head != NULL)
 		sorele(head);
+}
+
+/* Takes references to the sockets of a part; returns their number. */
+static unsigned
+solist_ref(struct solist *sp, struct socket ***sos)
+{
+	struct socket **all, *so;
+	unsigned n = 0;
+
+	mtx_lock_as(&sp->sp_lock, &solist_role);
+	all = kmalloc((atomic_load_u32(&sp->sp_count) + 1) * sizeof(*all));
+	LIST_FOREACH(so, &sp->sp_sockets, so_all)
+		if (soref_unless_dying(so))
+			all[n++] = so;
+	mtx_unlock_as(&sp->sp_lock, &solist_role);
+	*sos = all;
+	return (n);
 }
 
 void
 so_foreach(void (*fn)(struct socket *, void *), void *arg)
 {
-	struct socket **all, *so;
-	unsigned n = 0, room;
+	struct socket **all;
+	unsigned n;
 
-	mtx_lock(&solist_lock);
-	room = atomic_load_u32(&sockets);
-	all = kmalloc((room + 1) * sizeof(*all));
-	LIST_FOREACH(so, &solist, so_all)
-		if (n < room && soref_unless_dying(so))
-			all[n++] = so;
-	mtx_unlock(&solist_lock);
-	for (unsigned i = 0; i < n; i++) {
-		so_enter(all[i]);
-		fn(all[i], arg);
-		so_leave(all[i]);
-		sorele(all[i]);
+	for (unsigned part = 0; part < SOLIST_PARTS; part++) {
+		n = solist_ref(&solists[part], &all);
+		for (unsigned i = 0; i < n; i++) {
+			so_enter(all[i]);
+			fn(all[i], arg);
+			so_leave(all[i]);
+			sorele(all[i]);
+		}
+		kfree(all);
 	}
-	kfree(all);
 }
 
 int
@@ -191,6 +267,7 @@ socreate(int domain, int type, int protocol, struct socket **sop)
 	if (pr == NULL)
 		return (error);
 	so = soalloc(pr, protocol != 0 ? protocol : pr->pr_protocol);
+	so_enlist(so);
 	so_enter(so);
 	error = pr->pr_attach(so);
 	so_leave(so);
@@ -301,9 +378,16 @@ soshutlisten(struct socket *so, int how) REQUIRES(so->so_lock)
 	if (how == SHUT_WR)
 		return;
 	so->so_qlimit = 0;
+	socopies_limit(so, 0);
 	sodrainqueues(so);
 	socantrcvmore(so);
 	sowwakeup(so);
+}
+
+static void
+copy_shutdown(struct socket *copy, void *how) REQUIRES(copy->so_lock)
+{
+	soshutlisten(copy, *(int *)how);
 }
 
 /*
@@ -354,6 +438,7 @@ soshutdown(struct socket *so, int how)
 	else
 		error = soshutways(so, how);
 	so_leave(so);
+	socopies_foreach(so, copy_shutdown, &how);
 	return (error);
 }
 
@@ -384,6 +469,8 @@ solingers(const struct socket *so) REQUIRES(so->so_lock)
 int
 soclose(struct socket *so)
 {
+	struct socopies *copies;
+
 	so_enter(so);
 	KASSERT((so->so_state & SS_NOFDREF) == 0, ("soclose: closed twice"));
 	if (so->so_state & SS_LISTENING)
@@ -403,7 +490,9 @@ soclose(struct socket *so)
 		else
 			so->so_proto->pr_detach(so);
 	}
+	copies = socopies_detach(so);
 	so_leave(so);
+	socopies_close(copies);
 	sorele(so);
 	return (0);
 }

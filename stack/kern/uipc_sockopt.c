@@ -10,6 +10,7 @@
 #include <sys/time.h>
 
 #include "kern/bpf_filter.h"
+#include "kern/socopies.h"
 #include "kern/uipc_filter.h"
 
 /* Min and max buffer size that a program may set. */
@@ -249,25 +250,47 @@ so_knows(const struct socket *so, int level)
 	    (level == IPPROTO_IPV6 && domain == AF_INET6));
 }
 
+struct option {
+	int		 level, name;
+	const void	*val;
+	socklen_t	 len;
+};
+
+static int
+set_option(struct socket *so, const struct option *o) REQUIRES(so->so_lock)
+{
+	if (!so_knows(so, o->level))
+		return (ENOPROTOOPT);
+	if (o->val == NULL && o->len > 0 && (so->so_type == SOCK_RAW ||
+	    (o->level != IPPROTO_IP && o->level != IPPROTO_IPV6)))
+		return (EFAULT);
+	if (o->level == SOL_SOCKET)
+		return (so_setopt(so, o->name, o->val, o->len));
+	if (so->so_pcb == NULL)
+		return (EINVAL);
+	return (so->so_proto->pr_setopt(so, o->level, o->name, o->val,
+	    o->len));
+}
+
+/* What the listener accepted, its copies accept. */
+static void
+set_copy(struct socket *copy, void *option) REQUIRES(copy->so_lock)
+{
+	(void)set_option(copy, option);
+}
+
 int
 sosetopt(struct socket *so, int level, int name, const void *val,
     socklen_t len)
 {
+	struct option o = { level, name, val, len };
 	int error;
 
 	so_enter(so);
-	if (!so_knows(so, level))
-		error = ENOPROTOOPT;
-	else if (val == NULL && len > 0 && (so->so_type == SOCK_RAW ||
-	    (level != IPPROTO_IP && level != IPPROTO_IPV6)))
-		error = EFAULT;
-	else if (level == SOL_SOCKET)
-		error = so_setopt(so, name, val, len);
-	else if (so->so_pcb == NULL)
-		error = EINVAL;
-	else
-		error = so->so_proto->pr_setopt(so, level, name, val, len);
+	error = set_option(so, &o);
 	so_leave(so);
+	if (error == 0)
+		socopies_foreach(so, set_copy, &o);
 	return (error);
 }
 

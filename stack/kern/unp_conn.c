@@ -232,12 +232,7 @@ stream_connect(struct unpcb *unp, struct socket *head)
 static bool
 queue_full(struct socket *head) REQUIRES(head->so_lock)
 {
-	bool full;
-
-	mtx_lock(&head->so_qlock);
-	full = head->so_qlen >= head->so_qlimit;
-	mtx_unlock(&head->so_qlock);
-	return (full);
+	return (atomic_load_u32(&head->so_qlen) >= head->so_qlimit);
 }
 
 /* Waits for space in the queue, as Linux does; BSD returns ECONNREFUSED. */

@@ -17,6 +17,7 @@
 #ifndef NET_NEIGHBOUR_H
 #define NET_NEIGHBOUR_H
 
+#include <string.h>
 #include <sys/queue.h>
 
 #include "net/if_var.h"
@@ -38,6 +39,39 @@ struct nbr {
 	unsigned	 n_ifindex;
 	enum nbr_rank	 n_rank;
 };
+
+/*
+ * A link address and its state: one word, so that a packet, which reads it in
+ * an epoch, sees both as they were at one time.
+ */
+struct nbr_link {
+	uint8_t		 nl_addr[6];
+	uint8_t		 nl_known;	/* 1: the address is valid */
+	uint8_t		 nl_flags;
+};
+#define	NL_EXPIRING	0x1	/* request it again at the next use */
+#define	NL_FULL		0x2	/* many packets wait for the answer */
+
+static inline struct nbr_link
+nbr_link_get(atomic_u64 *word)
+{
+	const uint64_t value = atomic_load_acq_u64(word);
+	struct nbr_link nl;
+
+	memcpy(&nl, &value, sizeof(nl));
+	KASSERT(nl.nl_known <= 1, ("nbr_link_get: the entry was freed"));
+	return (nl);
+}
+
+static inline void
+nbr_link_set(atomic_u64 *word, struct nbr_link nl)
+{
+	uint64_t value;
+
+	memcpy(&value, &nl, sizeof(value));
+	atomic_store_rel_u64(word, value);
+}
+_Static_assert(sizeof(struct nbr_link) == sizeof(uint64_t), "one word");
 
 /* Entries by interface and rank, the oldest first. */
 struct nbr_table {

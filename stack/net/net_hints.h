@@ -11,6 +11,7 @@ enum net_hint {
 	NET_RX_BURST,	/* frames received together (rx_burst.c) */
 	NET_ROUTES,	/* routes of IPv4 (route.c) */
 	NET_LRO,	/* segments to be merged (if_lro.c) */
+	NET_ISR_BURST,	/* packets for workers (netisr_stream.c) */
 	NET_HINTS
 };
 

@@ -72,6 +72,15 @@ int	 netisr_dispatch(enum netisr_proto, struct mbuf *);
 int	 netisr_queue(enum netisr_proto, struct mbuf *);
 
 /*
+ * A receive thread encloses a burst in these.  Packets for workers are queued
+ * at its end, with one lock operation for each queue.  netisr_burst_end() is
+ * called without locks, because it may wait until a queue that the thread has
+ * filled has room again (net.isr.feedback).
+ */
+void	 netisr_burst_begin(void);
+void	 netisr_burst_end(void);
+
+/*
  * Workers are numbered from 0; the generation of 2005 has none.
  * netisr_is_worker(): whether the calling thread is this worker.  The other
  * functions queue a packet to a worker, or only wake it.

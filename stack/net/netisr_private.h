@@ -28,6 +28,7 @@ extern struct isr_proto isr_protos[NETISR_NPROTO];
 extern atomic_u32 isr_dispatch;		/* [a] default of all protocols */
 extern atomic_u32 isr_maxthreads;	/* [I] -1: one for each CPU */
 extern bool	 isr_bindthreads;	/* [I] */
+extern bool	 isr_feedback;		/* [I] */
 
 /* Counters of one protocol, for one workstream if there are several. */
 struct isr_count {
@@ -82,6 +83,27 @@ bool	 isr_enqueue(enum netisr_proto, struct mbufq *, struct isr_count *,
 	    struct mbuf *);
 /* Frees the queue at shutdown, while other threads may still append. */
 void	 isr_drain(struct mtx *, struct mbufq *);
+
+/*
+ * Bursts of a receive thread (netisr_burst.c); streams are numbered from 0.
+ * isr_burst_add(): false if the thread has no burst.  isr_burst_flush(): queues
+ * what was added for a stream.  isr_burst_crowded(): a queue of the stream is
+ * more than half full, so that the thread waits at the end of its burst.
+ */
+bool	 isr_burst_add(unsigned stream, enum netisr_proto, struct mbuf *);
+void	 isr_burst_flush(unsigned stream);
+void	 isr_burst_crowded(unsigned stream);
+/*
+ * Of netisr_stream.c.  isr_stream_put() queues all packets of a queue; those
+ * for which there is no room go to another.  isr_stream_await() waits until the
+ * worker takes a queue that is more than half full, which wakes one thread;
+ * true: others still wait.  The woken thread receives another burst before it
+ * calls isr_stream_relay(), which wakes the next thread if there is room.
+ */
+void	 isr_stream_put(unsigned stream, enum netisr_proto, struct mbufq *,
+	    struct mbufq *dropped);
+bool	 isr_stream_await(unsigned stream);
+void	 isr_stream_relay(unsigned stream);
 
 void	 isr_sysctl_init(void);
 /* Prints a line of "netstat -Q". */

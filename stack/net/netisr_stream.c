@@ -26,8 +26,8 @@
 #include "kern/counter.h"
 #include "kern/lock.h"
 #include "kern/planted.h"
+#include "kern/synch.h"
 #include "kern/sysctl.h"
-#include "kern/thread.h"
 #include "kern/worker.h"
 #include "net/if_var.h"
 
@@ -39,6 +39,12 @@
  * leave the rest to a thread (MAX_SOFTIRQ_RESTART).
  */
 #define	SENDER_ROUNDS	10
+
+/*
+ * Max time that a receive thread waits for a queue, in case that its worker
+ * hangs or stops.
+ */
+#define	FEEDBACK_MAX	(100 * NSEC_PER_MSEC)
 
 /*
  * Locks used to protect struct workstream members:
@@ -62,6 +68,8 @@ struct workstream {
 	unsigned	 ws_pending GUARDED_BY(ws_lock);
 	/* [w] */
 	struct mbufq	 ws_queue[NETISR_NPROTO] GUARDED_BY(ws_lock);
+	/* [w] receive threads that wait for room */
+	unsigned	 ws_waiters GUARDED_BY(ws_lock);
 	struct isr_count ws_count[NETISR_NPROTO];	/* [a] */
 	struct worker	 ws_worker;
 } __attribute__((aligned(64)));
@@ -155,11 +163,30 @@ schedule(struct workstream *ws, enum netisr_proto proto) REQUIRES(ws->ws_lock)
 		wake(ws);
 }
 
+static bool
+is_crowded(const struct workstream *ws, enum netisr_proto proto)
+    REQUIRES(ws->ws_lock)
+{
+	return (ws->ws_queue[proto].mq_len > isr_qlimit(proto) / 2);
+}
+
+static bool
+is_full(const struct workstream *ws) REQUIRES(ws->ws_lock)
+{
+	bool full = false;
+
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+		full |= is_crowded(ws, p);
+	return (full);
+}
+
 /* False: the queue is full; the caller still owns m. */
 static bool
 enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
     REQUIRES(ws->ws_lock)
 {
+	if (isr_feedback && is_crowded(ws, proto))
+		isr_burst_crowded((unsigned)(ws - streams));
 	if (!isr_enqueue(proto, &ws->ws_queue[proto], &ws->ws_count[proto], m))
 		return (false);
 	ws->ws_pending |= 1U << proto;
@@ -209,6 +236,58 @@ netisr_wake(unsigned worker, enum netisr_proto proto)
 	mtx_unlock(&ws->ws_lock);
 }
 
+/* Queues a packet, at the end of the burst if this thread has one. */
+static int
+queue_soon(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
+{
+	return (isr_burst_add((unsigned)(ws - streams), proto, m) ? 0 :
+	    queue_to(ws, proto, m));
+}
+
+void
+isr_stream_put(unsigned stream, enum netisr_proto proto, struct mbufq *mq,
+    struct mbufq *dropped)
+{
+	struct workstream *ws = &streams[stream];
+	struct mbuf *m;
+
+	mtx_lock(&ws->ws_lock);
+	while ((m = mbufq_dequeue(mq)) != NULL)
+		if (!enqueue(ws, proto, m))
+			mbufq_enqueue(dropped, m);
+	mtx_unlock(&ws->ws_lock);
+}
+
+void
+isr_stream_relay(unsigned stream)
+{
+	struct workstream *ws = &streams[stream];
+	bool wakes;
+
+	mtx_lock(&ws->ws_lock);
+	wakes = ws->ws_waiters > 0 && !is_full(ws);
+	mtx_unlock(&ws->ws_lock);
+	if (wakes)
+		wakeup_one(ws);
+}
+
+bool
+isr_stream_await(unsigned stream)
+{
+	struct workstream *ws = &streams[stream];
+	bool others = false;
+
+	mtx_lock(&ws->ws_lock);
+	if (is_full(ws)) {
+		ws->ws_waiters++;
+		(void)msleep(ws, &ws->ws_lock, 0, "isrfull",
+		    FEEDBACK_MAX);
+		others = --ws->ws_waiters > 0;
+	}
+	mtx_unlock(&ws->ws_lock);
+	return (others);
+}
+
 NOINLINE static int
 stream_queue(enum netisr_proto proto, struct mbuf *m)
 {
@@ -231,7 +310,9 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	bool busy, fits = true;
 
 	if (ws != &streams[stream_here()])
-		return (queue_to(ws, proto, m));
+		return (queue_soon(ws, proto, m));
+	/* Earlier packets, if this thread was on another CPU then. */
+	isr_burst_flush((unsigned)(ws - streams));
 	mtx_lock(&ws->ws_lock);
 	busy = PLANTED(HYBRID_OVERTAKE) ? ws->ws_dispatching : is_busy(ws);
 	if (busy)
@@ -262,7 +343,8 @@ stream_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 		return (dispatch_direct(proto, m));
 	if (way == DISPATCH_HYBRID)
 		return (dispatch_hybrid(proto, m));
-	return (stream_queue(proto, m));
+	return (queue_soon(select_stream(proto, m, DISPATCH_DEFERRED), proto,
+	    m));
 }
 
 /* Handles all queued packets of one protocol, without the lock. */
@@ -272,13 +354,17 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 {
 	struct mbufq work;
 	struct mbuf *m;
+	bool waited_for;
 
 	KASSERT(ws->ws_running && !ws->ws_dispatching,
 	    ("work_proto: running %d, dispatching %d", ws->ws_running,
 	    ws->ws_dispatching));
 	mbufq_take(&work, &ws->ws_queue[proto]);
 	ws->ws_pending &= ~(1U << proto);
+	waited_for = ws->ws_waiters > 0;
 	mtx_unlock(&ws->ws_lock);
+	if (waited_for)
+		wakeup_one(ws);
 	atomic_count_u64(&ws->ws_count[proto].worked, work.mq_len);
 	isr_rx_burst_begin(proto);
 	while ((m = mbufq_next(&work)) != NULL)

@@ -28,6 +28,7 @@ static atomic_u32 generation = 1; /* [I] index of the generation */
 atomic_u32 isr_dispatch = DISPATCH_DIRECT;
 atomic_u32 isr_maxthreads = 1;
 bool isr_bindthreads;
+bool isr_feedback = true;
 static atomic_u32 isr_defaultqlimit = 256;
 static atomic_u32 isr_maxqlimit = 10240;
 
@@ -210,6 +211,10 @@ static const struct sysctl_oid netisr_oids[] = {
 	{ .oid_name = "net.isr.bindthreads", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &isr_bindthreads,
 	    .oid_descr = "bind each worker thread to its CPU" },
+	{ .oid_name = "net.isr.feedback", .oid_type = CTL_BOOL,
+	    .oid_flags = CTL_TUN, .oid_ptr = &isr_feedback,
+	    .oid_descr = "a receive thread waits while a queue that it fills "
+	    "is half full" },
 	{ .oid_name = "net.isr.defaultqlimit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &isr_defaultqlimit,
 	    .oid_min = 1, .oid_max = 1000000,

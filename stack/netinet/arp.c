@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address resolution (RFC 826, RFC 1122 section 2.3.2).
+ * The table of address resolution (RFC 826, RFC 1122 section 2.3.2).
  *
  * An entry is incomplete (packets wait for the reply) or complete until it
  * expires.  Shortly before it expires, a packet that uses it triggers a new
  * request, so that traffic does not stop.  Packets wait in a bounded queue.
  * A full table evicts entries in the order of net/neighbour.h.
+ *
+ * A packet reads the table in an epoch, unless its thread has resolved the
+ * address recently.  It takes the lock only if its address is not known or
+ * about to expire.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,27 +17,27 @@
 #include <netinet/if_ether.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "kern/callout.h"
 #include "kern/counter.h"
 #include "kern/ctl.h"
+#include "kern/epoch_list.h"
 #include "kern/lock.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
-#include "kern/thread.h"
 #include "net/if_ether.h"
 #include "net/neighbour.h"
 #include "net/netisr.h"
 #include "netinet/arp.h"
+#include "netinet/arp_private.h"
 #include "netinet/in_hints.h"
 #include "netinet/ip_var.h"
 
-#define	ARP_HASH	64
+#define	ARP_HASH	1024
 #define	ARP_TRIES	3		/* one a second, as in Linux */
 /* RFC 1122 section 2.3.2.1: at most one request a second for an address */
 #define	ARP_RETRY	NSEC_PER_SEC
 #define	ARP_TICK_MIN	(100 * NSEC_PER_MSEC)
-#define	ARP_DEFEND	(10 * NSEC_PER_SEC)	/* RFC 5227 section 1.1 */
 
 static struct mtx arp_lock;
 
@@ -41,15 +45,13 @@ static struct mtx arp_lock;
  * Locks used to protect struct arpent members:
  *	[I] immutable
  *	[l] arp_lock
+ *	[a] atomic: written with arp_lock, read in epochs, too
  */
 struct arpent {
-	LIST_ENTRY(arpent) ae_link GUARDED_BY(arp_lock);	/* [l] */
+	struct epoch_link ae_link;	/* [a] in arp_hash */
 	struct ifnet	*ae_ifp;	/* [I] */
 	struct in_addr	 ae_addr;	/* [I] */
-	uint8_t		 ae_lladdr[6] GUARDED_BY(arp_lock);	/* [l] */
-	bool		 ae_complete GUARDED_BY(arp_lock);	/* [l] */
-	/* [l] request again at the next use */
-	bool		 ae_expiring GUARDED_BY(arp_lock);
+	atomic_u64	 ae_word;	/* [a] its struct nbr_link */
 	/* [l] requests that were not answered yet */
 	unsigned	 ae_tries GUARDED_BY(arp_lock);
 	nsec_t		 ae_asked GUARDED_BY(arp_lock);	/* [l] the last one */
@@ -57,21 +59,17 @@ struct arpent {
 	struct nbr	 ae_nbr GUARDED_BY(arp_lock);	/* [l] */
 };
 
-/* [l] */
-static LIST_HEAD(, arpent) arp_hash[ARP_HASH] GUARDED_BY(arp_lock);
+static atomic_uptr arp_hash[ARP_HASH];	/* [a] lists of entries */
 static struct nbr_table arp_table GUARDED_BY(arp_lock);	/* [l] */
 static struct callout arp_callout;
 
 /*
- * Version of the table: changes when a valid address becomes invalid or is
- * about to expire.
+ * Version of the table: changes after an address has become invalid, another
+ * one, or about to expire.
  */
 static atomic_u64 arp_changes = 1;
 
-/* [a] when each address of each interface was defended, 0: never */
-static atomic_u64 arp_defended[IF_MAX + 1][IF_INET_MAX];
-
-/* Addresses that a thread resolved recently; a hit avoids the lock. */
+/* Addresses that a thread resolved recently; a hit enters no epoch. */
 #define	LINK_HINT_BITS	2
 struct link_hint {
 	const struct ifnet *ifp;
@@ -83,24 +81,7 @@ struct link_hint {
 static atomic_u32 arp_maxage = 1200;
 static atomic_u32 arp_maxentries = 4096;
 
-#define	ARP_STATS(X)							\
-	X(requests, "requests sent")					\
-	X(replies, "requests answered")					\
-	X(received, "ARP packets received")				\
-	X(bad, "malformed ARP packets")					\
-	X(conflicts, "packets of other hosts with our address")		\
-	X(defences, "announcements because of these")			\
-	X(evicted, "entries evicted by others")				\
-	X(timeouts, "addresses without an answer")			\
-	X(dropped, "packets dropped: address not resolved")
-
-static struct {
-#define	X(name, descr) atomic_u64 name;
-	ARP_STATS(X)
-#undef X
-} arpstat COUNTERS;
-
-#define	ARPSTAT_INC(name)	counter_add(&arpstat.name, 1)
+struct arpstat arpstat COUNTERS;
 
 static const struct sysctl_oid arp_oids[] = {
 	{ .oid_name = "net.link.ether.arp.max_age", .oid_type = CTL_U32,
@@ -122,19 +103,23 @@ static const struct sysctl_oid arp_oids[] = {
 static unsigned
 arp_bucket(struct in_addr addr)
 {
-	return ((addr.s_addr * 0x9e3779b1u) >> 26);
+	return ((addr.s_addr * 0x9e3779b1u) >> 22);
 }
-_Static_assert(ARP_HASH == 1 << (32 - 26), "bucket is the top 6 bits");
+_Static_assert(ARP_HASH == 1 << (32 - 22), "bucket is the top 10 bits");
 
+/* In an epoch, or with the lock. */
 static struct arpent *
-arp_find(const struct ifnet *ifp, struct in_addr addr) REQUIRES(arp_lock)
+arp_find(const struct ifnet *ifp, struct in_addr addr)
 {
+	struct epoch_link *el;
 	struct arpent *ae;
 
-	LIST_FOREACH(ae, &arp_hash[arp_bucket(addr)], ae_link)
+	EPOCH_LIST_FOREACH(el, &arp_hash[arp_bucket(addr)]) {
+		ae = container_of(el, struct arpent, ae_link);
 		if (ae->ae_addr.s_addr == addr.s_addr && ae->ae_ifp == ifp)
-			break;
-	return (ae);
+			return (ae);
+	}
+	return (NULL);
 }
 
 static void arp_timer(void *);
@@ -145,10 +130,13 @@ arp_forget(struct arpent *ae, struct mbufq *dead) REQUIRES(arp_lock)
 {
 	counter_add(&arpstat.dropped, ae->ae_nbr.n_hold.mq_len);
 	nbr_release(&arp_table, &ae->ae_nbr, dead);
+	epoch_list_remove(&ae->ae_link);
 	atomic_fetchadd_u64(&arp_changes, 1);
-	LIST_REMOVE(ae, ae_link);
 	nbr_remove(&arp_table, &ae->ae_nbr);
-	kfree(ae);
+	if (PLANTED(ARP_FREE))
+		kfree(ae);
+	else
+		epoch_call(kfree, ae);
 }
 
 static struct arpent *
@@ -166,7 +154,7 @@ arp_create(struct ifnet *ifp, struct in_addr addr, enum nbr_rank rank,
 	ae = kmalloc(sizeof(*ae));
 	ae->ae_ifp = ifp;
 	ae->ae_addr = addr;
-	LIST_INSERT_HEAD(&arp_hash[arp_bucket(addr)], ae, ae_link);
+	epoch_list_insert(&arp_hash[arp_bucket(addr)], &ae->ae_link);
 	nbr_insert(&arp_table, &ae->ae_nbr, ifp, rank);
 	if (!callout_pending(&arp_callout))
 		callout_reset(&arp_callout, ARP_RETRY, arp_timer, NULL);
@@ -186,94 +174,45 @@ arp_bury(struct mbufq *dead)
 		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
 }
 
-static struct mbuf *
-arp_packet(const struct ifnet *ifp, uint16_t op, struct in_addr sender,
-    const uint8_t tha[6], struct in_addr target)
+/* The address is valid, and no request is due. */
+static bool
+is_settled(struct nbr_link nl)
 {
-	struct ether_arp ea = {
-		.arp_hrd = htons(ARPHRD_ETHER), .arp_pro = htons(ETHERTYPE_IP),
-		.arp_hln = 6, .arp_pln = 4, .arp_op = htons(op),
-	};
-	struct mbuf *m = m_gethdr(64);
-
-	memcpy(ea.arp_sha, ifp->if_lladdr, 6);
-	memcpy(ea.arp_spa, &sender, 4);
-	memcpy(ea.arp_tpa, &target, 4);
-	if (tha != NULL)
-		memcpy(ea.arp_tha, tha, 6);
-	memcpy(m->m_data, &ea, sizeof(ea));
-	m->m_len = m->m_pkthdr.len = sizeof(ea);
-	return (m);
-}
-
-static void
-arp_broadcast(struct ifnet *ifp, struct mbuf *m)
-{
-	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
-
-	ARPSTAT_INC(requests);
-	ether_frame(ifp, m, broadcast, ETHERTYPE_ARP);
-}
-
-static struct mbuf *
-arp_request(const struct ifnet *ifp, struct in_addr target)
-{
-	return (arp_packet(ifp, ARPOP_REQUEST, if_source(ifp, target), NULL,
-	    target));
-}
-
-/* RFC 5227 section 2.3: sender and target are the announced address. */
-static void
-announce(struct ifnet *ifp, struct in_addr addr)
-{
-	arp_broadcast(ifp, arp_packet(ifp, ARPOP_REQUEST, addr, NULL, addr));
-}
-
-void
-arp_announce(struct ifnet *ifp)
-{
-	for (unsigned i = 0; i < ifp->if_ninet; i++)
-		announce(ifp, ifp->if_inet[i].addr);
+	return (nl.nl_known && (nl.nl_flags & NL_EXPIRING) == 0);
 }
 
 /* True if a request is due for this address; counts it. */
 static bool
 arp_shouldask(struct arpent *ae) REQUIRES(arp_lock)
 {
-	if (ae->ae_tries > 0 || (ae->ae_complete && !ae->ae_expiring))
+	if (ae->ae_tries > 0 || is_settled(nbr_link_get(&ae->ae_word)))
 		return (false);
 	ae->ae_tries++;
 	ae->ae_asked = mach_uptime();
 	return (true);
 }
 
-static struct link_hint *
-link_hint(struct in_addr addr)
-{
-	return (thread_hint(IN_LINKS, sizeof(struct link_hint),
-	    LINK_HINT_BITS, addr.s_addr));
-}
-
-/* Looks up the table; *ask: the caller must send a request. */
-static void
-resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    struct link_hint *lh, bool *ready, bool *ask, struct mbufq *dead)
-    REQUIRES(arp_lock)
+/*
+ * Looks up the table; the packet waits if the address is not known.  *ask: the
+ * caller must send a request.
+ */
+static struct nbr_link
+resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop, bool *ask,
+    struct mbufq *dead) REQUIRES(arp_lock)
 {
 	struct arpent *ae = arp_find(ifp, nexthop);
+	struct nbr_link nl;
 
 	if (ae == NULL)
 		ae = arp_create(ifp, nexthop, NBR_INCOMPLETE, dead);
 	*ask = arp_shouldask(ae);
-	*ready = ae->ae_complete;
-	if (*ready) {
-		*lh = (struct link_hint){ .ifp = ifp, .addr = nexthop };
-		if (!ae->ae_expiring)
-			lh->changes = atomic_load_u64(&arp_changes);
-		memcpy(lh->lladdr, ae->ae_lladdr, 6);
-	} else if (nbr_hold(&arp_table, &ae->ae_nbr, m)) {
+	nl = nbr_link_get(&ae->ae_word);
+	if (!nl.nl_known && nbr_hold(&arp_table, &ae->ae_nbr, m)) {
 		ARPSTAT_INC(dropped);
+		nl.nl_flags |= NL_FULL;
+		nbr_link_set(&ae->ae_word, nl);
 	}
+	return (nl);
 }
 
 /* Multicast and broadcast addresses are mapped without a request. */
@@ -289,26 +228,69 @@ resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 	return (true);
 }
 
-/* Resolves an address that the thread's cache does not have. */
+/*
+ * Locks the table.  Not if many packets wait for the address, and the lock is
+ * not free: then another thread queues one, and the answer is needed more.
+ */
+static bool
+lock_for(struct nbr_link nl) TRY_ACQUIRES(true, arp_lock)
+{
+	if ((nl.nl_flags & NL_FULL) != 0 && !mtx_isfree(&arp_lock))
+		return (false);
+	mtx_lock(&arp_lock);
+	return (true);
+}
+
+/* Resolves an address that is not settled. */
 NOINLINE static bool
 resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    struct link_hint *lh, uint8_t lladdr[6])
+    struct nbr_link nl, uint8_t lladdr[6])
 {
-	bool ask = false, ready;
 	struct mbufq dead;
+	bool ask;
 
 	if (resolve_many(ifp, nexthop, lladdr))
 		return (true);
+	if (!lock_for(nl)) {
+		ARPSTAT_INC(dropped);
+		m_freem(m);
+		return (false);
+	}
 	mbufq_init(&dead);
-	mtx_lock(&arp_lock);
-	resolve(ifp, m, nexthop, lh, &ready, &ask, &dead);
+	nl = resolve(ifp, m, nexthop, &ask, &dead);
 	mtx_unlock(&arp_lock);
 	if (ask)
 		arp_broadcast(ifp, arp_request(ifp, nexthop));
 	arp_bury(&dead);
-	if (ready)
-		memcpy(lladdr, lh->lladdr, 6);
-	return (ready);
+	if (nl.nl_known)
+		memcpy(lladdr, nl.nl_addr, 6);
+	return (nl.nl_known);
+}
+
+/*
+ * Resolves an address that the thread's cache does not have.  The version is
+ * read first, so that a later change makes the cached address invalid.
+ */
+NOINLINE static bool
+resolve_uncached(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
+    struct link_hint *lh, uint8_t lladdr[6])
+{
+	const uint64_t changes = atomic_load_acq_u64(&arp_changes);
+	struct nbr_link nl = { .nl_known = false };
+	struct arpent *ae;
+
+	epoch_enter();
+	ae = arp_find(ifp, nexthop);
+	if (__predict_true(ae != NULL))
+		nl = nbr_link_get(&ae->ae_word);
+	epoch_exit();
+	if (__predict_false(!is_settled(nl)))
+		return (resolve_anew(ifp, m, nexthop, nl, lladdr));
+	*lh = (struct link_hint){ .ifp = ifp, .addr = nexthop,
+	    .changes = changes };
+	memcpy(lh->lladdr, nl.nl_addr, 6);
+	memcpy(lladdr, nl.nl_addr, 6);
+	return (true);
 }
 
 /*
@@ -318,12 +300,13 @@ __hot static bool
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     uint8_t lladdr[6])
 {
-	struct link_hint *lh = link_hint(nexthop);
+	struct link_hint *lh = thread_hint(IN_LINKS, sizeof(*lh),
+	    LINK_HINT_BITS, nexthop.s_addr);
 
 	if (__predict_false(lh->changes != atomic_load_acq_u64(&arp_changes)) ||
 	    __predict_false(lh->addr.s_addr != nexthop.s_addr) ||
 	    __predict_false(lh->ifp != ifp))
-		return (resolve_anew(ifp, m, nexthop, lh, lladdr));
+		return (resolve_uncached(ifp, m, nexthop, lh, lladdr));
 	memcpy(lladdr, lh->lladdr, 6);
 	return (true);
 }
@@ -348,20 +331,17 @@ arp_ifattach(struct ifnet *ifp)
 static void
 arp_complete(struct arpent *ae, const uint8_t lladdr[6]) REQUIRES(arp_lock)
 {
+	struct nbr_link nl = { .nl_known = true };
+
+	memcpy(nl.nl_addr, lladdr, 6);
+	nbr_link_set(&ae->ae_word, nl);
 	atomic_fetchadd_u64(&arp_changes, 1);
-	memcpy(ae->ae_lladdr, lladdr, 6);
-	ae->ae_complete = true;
-	ae->ae_expiring = false;
 	ae->ae_tries = 0;
 	ae->ae_expires = mach_uptime() +
 	    atomic_load_u32(&arp_maxage) * NSEC_PER_SEC;
 }
 
-/*
- * Stores the sender's addresses if the entry exists, or if create is set (RFC
- * 826).
- */
-static void
+void
 arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
     bool create)
 {
@@ -387,80 +367,11 @@ arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
 	arp_bury(&dead);
 }
 
-static bool
-arp_valid(const struct ether_arp *ea)
-{
-	return (ea->arp_hrd == htons(ARPHRD_ETHER) &&
-	    ea->arp_pro == htons(ETHERTYPE_IP) && ea->arp_hln == 6 &&
-	    ea->arp_pln == 4 && ether_isunicast(ea->arp_sha));
-}
-
-/*
- * RFC 5227 section 2.4 (c): defends an address by one announcement in ten
- * seconds, so that two hosts with the same address do not answer each other.
- */
-static void
-arp_conflict(struct ifnet *ifp, unsigned i)
-{
-	atomic_u64 *word = &arp_defended[ifp->if_index][i];
-	uint64_t last = atomic_load_u64(word), now = mach_uptime() | 1;
-
-	ARPSTAT_INC(conflicts);
-	if ((last != 0 && now - last < ARP_DEFEND) ||
-	    !atomic_cmpset_u64(word, &last, now))
-		return;
-	ARPSTAT_INC(defences);
-	announce(ifp, ifp->if_inet[i].addr);
-}
-
-static void
-arp_process(struct ifnet *ifp, const struct ether_arp *ea)
-{
-	struct in_addr spa, tpa;
-	bool forus;
-
-	memcpy(&spa, ea->arp_spa, sizeof(spa));
-	memcpy(&tpa, ea->arp_tpa, sizeof(tpa));
-	if (memcmp(ea->arp_sha, ifp->if_lladdr, 6) == 0)
-		return;			/* our own packet */
-	for (unsigned i = 0; i < ifp->if_ninet; i++)
-		if (ifp->if_inet[i].addr.s_addr == spa.s_addr) {
-			arp_conflict(ifp, i);
-			return;
-		}
-	forus = if_hasaddr(ifp, tpa);
-	if (spa.s_addr != INADDR_ANY && if_onlink(spa) == ifp &&
-	    !if_isbroadcast(ifp, spa))
-		arp_learn(ifp, spa, ea->arp_sha, forus);
-	if (forus && ea->arp_op == htons(ARPOP_REQUEST)) {
-		ARPSTAT_INC(replies);
-		ether_frame(ifp, arp_packet(ifp, ARPOP_REPLY, tpa,
-		    ea->arp_sha, spa), ea->arp_sha, ETHERTYPE_ARP);
-	}
-}
-
-void
-arp_input(struct mbuf *m)
-{
-	struct ether_arp ea;
-
-	ARPSTAT_INC(received);
-	if (m->m_pkthdr.len >= sizeof(ea)) {
-		m_copydata(m, 0, sizeof(ea), &ea);
-		if (arp_valid(&ea))
-			arp_process(m->m_pkthdr.rcvif, &ea);
-		else
-			ARPSTAT_INC(bad);
-	} else
-		ARPSTAT_INC(bad);
-	m_freem(m);
-}
-
 /* Whether the entry ends now: expired, or never answered. */
 static bool
-arp_isover(const struct arpent *ae, nsec_t now) REQUIRES(arp_lock)
+arp_isover(struct arpent *ae, nsec_t now) REQUIRES(arp_lock)
 {
-	if (ae->ae_complete)
+	if (nbr_link_get(&ae->ae_word).nl_known)
 		return (now >= ae->ae_expires);
 	return (ae->ae_tries >= ARP_TRIES && now >= ae->ae_asked + ARP_RETRY);
 }
@@ -472,14 +383,16 @@ arp_isover(const struct arpent *ae, nsec_t now) REQUIRES(arp_lock)
 static nsec_t
 arp_age(struct arpent *ae, nsec_t now, struct mbufq *ask) REQUIRES(arp_lock)
 {
+	struct nbr_link nl = nbr_link_get(&ae->ae_word);
 	struct mbuf *m;
 
-	ae->ae_expiring = ae->ae_complete &&
-	    now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
-	    atomic_load_u32(&arp_maxage) >= 60;
-	if (ae->ae_expiring)
+	if (nl.nl_known && now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
+	    atomic_load_u32(&arp_maxage) >= 60) {
+		nl.nl_flags |= NL_EXPIRING;
+		nbr_link_set(&ae->ae_word, nl);
 		atomic_fetchadd_u64(&arp_changes, 1);
-	if (ae->ae_tries == 0 || (ae->ae_complete && ae->ae_tries >= ARP_TRIES))
+	}
+	if (ae->ae_tries == 0 || (nl.nl_known && ae->ae_tries >= ARP_TRIES))
 		return (NSEC_FOREVER);
 	if (now >= ae->ae_asked + ARP_RETRY) {
 		ae->ae_tries++;
@@ -497,13 +410,16 @@ arp_age_all(nsec_t now, struct mbufq *ask, struct mbufq *dead)
     REQUIRES(arp_lock)
 {
 	nsec_t next = now + ARP_RETRY, due;
-	struct arpent *ae, *after;
+	struct epoch_link *el, *after;
+	struct arpent *ae;
 
 	for (unsigned i = 0; i < ARP_HASH; i++)
-		for (ae = LIST_FIRST(&arp_hash[i]); ae != NULL; ae = after) {
-			after = LIST_NEXT(ae, ae_link);
+		for (el = epoch_list_first(&arp_hash[i]); el != NULL;
+		    el = after) {
+			after = epoch_list_first(&el->el_next);
+			ae = container_of(el, struct arpent, ae_link);
 			if (arp_isover(ae, now)) {
-				if (!ae->ae_complete)
+				if (!nbr_link_get(&ae->ae_word).nl_known)
 					ARPSTAT_INC(timeouts);
 				arp_forget(ae, dead);
 				continue;
@@ -544,18 +460,21 @@ static void
 arp_show(struct ctl_out *co)
 {
 	char addr[INET_ADDRSTRLEN];
-	struct arpent *ae;
+	struct epoch_link *el;
 
 	mtx_lock(&arp_lock);
 	for (unsigned i = 0; i < ARP_HASH; i++)
-		LIST_FOREACH(ae, &arp_hash[i], ae_link) {
-			const uint8_t *ll = ae->ae_lladdr;
+		EPOCH_LIST_FOREACH(el, &arp_hash[i]) {
+			struct arpent *ae = container_of(el, struct arpent,
+			    ae_link);
+			const struct nbr_link nl = nbr_link_get(&ae->ae_word);
+			const uint8_t *ll = nl.nl_addr;
 
 			ctl_printf(co, "%s %02x:%02x:%02x:%02x:%02x:%02x %s%s\n",
 			    inet_ntop(AF_INET, &ae->ae_addr, addr, sizeof(addr)),
 			    ll[0], ll[1], ll[2], ll[3], ll[4], ll[5],
 			    ae->ae_ifp->if_xname,
-			    ae->ae_complete ? "" : " incomplete");
+			    nl.nl_known ? "" : " incomplete");
 		}
 	mtx_unlock(&arp_lock);
 }

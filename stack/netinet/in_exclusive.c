@@ -62,9 +62,11 @@ exclusive_take(struct mbuf *m, unsigned hlen)
 		worker_wake(&queue.worker);
 	}
 	mtx_unlock(&queue.lock);
-	counter_add(full ? &drops : &queued, 1);
-	if (full)
+	if (full) {
+		counter_add(&drops, 1);
 		m_freem(m);
+	} else
+		counter_add(&queued, 1);
 	return (true);
 }
 

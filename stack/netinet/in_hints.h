@@ -11,6 +11,7 @@ enum in_hint {
 	IN_LINKS = NET_HINTS, /* link addresses (arp.c) */
 	IN_PCBS,	/* connections (in_pcbtable.c) */
 	IN_LOCK_BATCH,	/* tcp_lock_shared_socket_batch.c */
+	IN_IDS,		/* identifications of datagrams (ip_id.c) */
 	IN_TUNNELS,	/* depth of nested tunnels (ip_tunnel.c) */
 	IN_HINTS
 };

@@ -56,15 +56,31 @@ in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 	LIST_INIT(&inp->inp_mopts.mo_members);
 }
 
+/*
+ * Removes a pcb from its table.  A connection in a table with groups needs no
+ * port's lock.
+ */
+static void
+remove_entered(struct inpcbtable *it, struct inpcb *inp)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	struct rwlock *lock = in_portlock(it, inp->inp_conn.lport);
+
+	if (it->it_divided && inp->inp_connected) {
+		role_assert(&pcbtable_role);	/* its group's is enough */
+		in_pcbtakeout(it, inp);
+	} else {
+		rw_wlock_as(lock, &pcbtable_role);
+		in_pcbtakeout(it, inp);
+		rw_wunlock_as(lock, &pcbtable_role);
+	}
+}
+
 void
 in_pcbremove(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
-	struct inpcbtable *it = inp->inp_table;
-
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
-	in_pcbtakeout(it, inp);
-	inp->inp_listening = false;
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+	if (inp->inp_entered)
+		remove_entered(inp->inp_table, inp);
 }
 
 /* Whether some packet could match both pcbs, if other is bound to laddr. */
@@ -74,7 +90,8 @@ pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
 {
 	const struct in6_addr *mine = &inp->inp_conn.laddr;
 
-	return (in_pcbcovers(inp, mine, laddr) || in_pcbcovers(other, laddr, mine));
+	return (in_covers(inp->inp_v6only, mine, laddr) ||
+	    in_covers(other->inp_v6only, laddr, mine));
 }
 
 /* SO_REUSEPORT of both: listeners share new connections (socket(7)). */
@@ -91,14 +108,17 @@ share_port(const struct inpcb *inp, const struct inpcb *other)
  * (TIME_WAIT and others) do not block a successor with SO_REUSEADDR.
  */
 static bool
-port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
-    const struct inport *ipt, const struct in_endpoint *ep)
-    REQUIRES_SHARED(pcbtable_role)
+port_conflict(struct inpcbtable *it, const struct inpcb *inp,
+    const struct in_endpoint *ep) REQUIRES_SHARED(pcbtable_role)
 {
+	const struct inport *ipt = in_portfind(it, ep->port);
 	const struct inpcb *other;
 
-	if (it->it_stream && ipt->ipt_conns > 0 && inp->inp_reuse == 0)
+	if (it->it_stream && inp->inp_reuse == 0 &&
+	    in_portconnected(it, ep->port))
 		return (true);
+	if (ipt == NULL)
+		return (false);
 	LIST_FOREACH(other, &ipt->ipt_bound, inp_link) {
 		if (!pcb_overlap(other, inp, &ep->addr))
 			continue;
@@ -124,24 +144,47 @@ ephemeral(uint32_t start, uint32_t n, uint32_t *count)
 	return (htons((uint16_t)(first + (start + n) % *count)));
 }
 
+/* Binds to an endpoint; any: only if nothing uses the port.  EADDRINUSE. */
 static int
-bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
-    REQUIRES(it->it_lock, pcbtable_role)
+bind_port(struct inpcb *inp, const struct in_endpoint *ep, bool any)
     REQUIRES(inp->inp_socket->so_lock)
 {
+	struct inpcbtable *it = inp->inp_table;
+	struct rwlock *lock = in_portlock(it, ep->port);
+	bool used;
+
+	rw_wlock_as(lock, &pcbtable_role);
+	inp->inp_reuse = inp->inp_socket->so_options &
+	    (SOO_REUSEADDR | SOO_REUSEPORT);
+	used = any ? in_portfind(it, ep->port) != NULL ||
+	    in_portconnected(it, ep->port) : port_conflict(it, inp, ep);
+	if (!used) {
+		inp->inp_conn = (struct in_conninfo){ .laddr = ep->addr,
+		    .lport = ep->port, .zone = ep->zone,
+		    .faddr = *pcb_any(inp) };	/* of one that ended */
+		inp->inp_fixedaddr = !in_isany(&ep->addr);
+		inp->inp_fixedport = !any;
+		(void)in_pcbenter(it, inp, false);
+	}
+	rw_wunlock_as(lock, &pcbtable_role);
+	return (used ? EADDRINUSE : 0);
+}
+
+static int
+bind_ephemeral(struct inpcb *inp, const struct in_endpoint *where)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	struct in_endpoint ep = *where;
 	uint32_t start, count = 1;
+	int error = EADDRINUSE;
 
 	mach_random(&start, sizeof(start));
 	start >>= 1;
-	for (uint32_t n = 0; n < count; n++) {
-		in_port_t port = ephemeral(start, n, &count);
-
-		if (in_portfind(it, port) == NULL) {
-			inp->inp_conn.lport = port;
-			return (0);
-		}
+	for (uint32_t n = 0; n < count && error != 0; n++) {
+		ep.port = ephemeral(start, n, &count);
+		error = bind_port(inp, &ep, true);
 	}
-	return (EADDRINUSE);
+	return (error);
 }
 
 int
@@ -150,8 +193,6 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct in_endpoint any = { .addr = *pcb_any(inp) };
-	struct inport *ipt;
-	int error = 0;
 
 	if (ep == NULL)
 		ep = &any;
@@ -162,31 +203,10 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (!in_isany(&ep->addr) &&
 	    !in_family(&ep->addr)->af_isours(ep, it->it_stream))
 		return (EADDRNOTAVAIL);
-	if (inp->inp_port != NULL)
+	if (inp->inp_entered)
 		return (EINVAL);
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
-	inp->inp_reuse = inp->inp_socket->so_options &
-	    (SOO_REUSEADDR | SOO_REUSEPORT);
-	if (ep->port == 0) {
-		error = bind_ephemeral(it, inp);
-	} else {
-		ipt = in_portfind(it, ep->port);
-		if (ipt != NULL && port_conflict(it, inp, ipt, ep))
-			error = EADDRINUSE;
-		else
-			inp->inp_conn.lport = ep->port;
-	}
-	if (error == 0) {
-		inp->inp_conn.laddr = ep->addr;
-		inp->inp_conn.zone = ep->zone;
-		inp->inp_conn.faddr = *pcb_any(inp); /* of one that ended */
-		inp->inp_conn.fport = 0;
-		inp->inp_fixedaddr = !in_isany(&ep->addr);
-		inp->inp_fixedport = ep->port != 0;
-		in_pcbenter(it, inp, false);
-	}
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
-	return (error);
+	return (ep->port != 0 ? bind_port(inp, ep, false) :
+	    bind_ephemeral(inp, ep));
 }
 
 int
@@ -194,20 +214,62 @@ in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct inpcb *other;
+	struct rwlock *lock;
 	int error = 0;
 
-	if (inp->inp_port == NULL)
+	if (!inp->inp_entered)
 		error = in_pcbbind(inp, NULL);
 	if (error != 0)
 		return (error);
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
+	lock = in_portlock(it, inp->inp_conn.lport);
+	rw_wlock_as(lock, &pcbtable_role);
 	LIST_FOREACH(other, &inp->inp_port->ipt_bound, inp_link)
 		if (other != inp && other->inp_listening &&
 		    !share_port(other, inp) && pcb_overlap(other, inp, &inp->inp_conn.laddr))
 			error = EADDRINUSE;
-	if (error == 0)
+	if (error == 0) {
 		inp->inp_listening = true;
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+		in_pcbindex_enter(it, inp);
+	}
+	rw_wunlock_as(lock, &pcbtable_role);
+	return (error);
+}
+
+/*
+ * Enters a connection; it leaves the place where it was bound.  EADDRINUSE: it
+ * exists already, and nothing has changed.
+ */
+static int
+connect_enter(struct inpcb *inp, const struct in_conninfo *c)
+    REQUIRES(pcbtable_role, inp->inp_socket->so_lock)
+{
+	struct inpcbtable *it = inp->inp_table;
+	const struct in_conninfo before = inp->inp_conn;
+	const bool bound = inp->inp_entered;
+
+	in_pcbtakeout(it, inp);
+	inp->inp_conn = *c;
+	if (in_pcbenter(it, inp, true))
+		return (0);
+	inp->inp_conn = before;
+	if (bound)
+		(void)in_pcbenter(it, inp, false);
+	return (EADDRINUSE);
+}
+
+/* any: only if no pcb is bound to the port. */
+static int
+connect_port(struct inpcb *inp, const struct in_conninfo *c, bool any)
+    REQUIRES(inp->inp_socket->so_lock)
+{
+	struct inpcbtable *it = inp->inp_table;
+	struct rwlock *lock = in_portlock(it, c->lport);
+	int error = EADDRINUSE;
+
+	rw_wlock_as(lock, &pcbtable_role);
+	if (!any || in_portfind(it, c->lport) == NULL)
+		error = connect_enter(inp, c);
+	rw_wunlock_as(lock, &pcbtable_role);
 	return (error);
 }
 
@@ -218,44 +280,21 @@ in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
  * connections may be.
  */
 static int
-connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)
-    REQUIRES(it->it_lock, pcbtable_role)
+connect_ephemeral(struct inpcb *inp, struct in_conninfo *c)
+    REQUIRES(inp->inp_socket->so_lock)
 {
+	struct inpcbtable *it = inp->inp_table;
 	uint32_t start, count = 1;
-	struct inport *ipt;
+	int error = EADDRINUSE;
 
 	c->lport = 0;
 	start = (uint32_t)in_connhash(it, c) / 2 +
 	    atomic_fetchadd_u32(&it->it_portcounter, 1) % 65536;
-	for (uint32_t n = 0; n < count; n++) {
+	for (uint32_t n = 0; n < count && error != 0; n++) {
 		c->lport = ephemeral(start, n, &count);
-		ipt = in_portfind(it, c->lport);
-		if (ipt == NULL || (LIST_EMPTY(&ipt->ipt_bound) &&
-		    in_connfind(it, c) == NULL))
-			return (0);
+		error = connect_port(inp, c, true);
 	}
-	return (EADDRNOTAVAIL);
-}
-
-static int
-connect_insert(struct inpcb *inp, struct in_conninfo *c)
-    REQUIRES(inp->inp_socket->so_lock)
-{
-	struct inpcbtable *it = inp->inp_table;
-	int error = 0;
-
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
-	if (c->lport == 0)
-		error = connect_ephemeral(it, c);
-	else if (in_connfind(it, c) != NULL)
-		error = EADDRINUSE;
-	if (error == 0) {
-		in_pcbtakeout(it, inp);
-		inp->inp_conn = *c;
-		in_pcbenter(it, inp, true);
-	}
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
-	return (error);
+	return (error != 0 ? EADDRNOTAVAIL : 0);
 }
 
 int
@@ -294,47 +333,55 @@ in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
 	int error;
 
 	error = in_pcbroute(inp, ep, &c);
-	if (inp->inp_port == NULL)
-		c.lport = 0;
-	return (error != 0 ? error : connect_insert(inp, &c));
+	if (error != 0)
+		return (error);
+	return (inp->inp_entered ? connect_port(inp, &c, false) :
+	    connect_ephemeral(inp, &c));
 }
 
 int
 in_pcbadopt(struct inpcb *inp, const struct in_conninfo *conn)
     REQUIRES(inp->inp_socket->so_lock)
 {
-	struct in_conninfo c = *conn;
-
-	KASSERT(c.lport != 0, ("in_pcbadopt: no port"));
-	return (connect_insert(inp, &c));
+	KASSERT(conn->lport != 0, ("in_pcbadopt: no port"));
+	KASSERT(!inp->inp_entered, ("in_pcbadopt: bound"));
+	if (!inp->inp_table->it_divided)
+		return (connect_port(inp, conn, false));
+	role_assert(&pcbtable_role);	/* its group's is enough */
+	return (connect_enter(inp, conn));
 }
 
 void
 in_pcbdisconnect(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
+	struct rwlock *lock = in_portlock(it, inp->inp_conn.lport);
 
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
+	rw_wlock_as(lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_conn.faddr = *pcb_any(inp);
 	inp->inp_conn.fport = 0;
 	if (!in_islinklocal(&inp->inp_conn.laddr))
 		inp->inp_conn.zone = 0;
-	in_pcbenter(it, inp, false);
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+	(void)in_pcbenter(it, inp, false);
+	rw_wunlock_as(lock, &pcbtable_role);
 }
 
 void
 in_pcbended(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
+	struct rwlock *lock;
 
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
+	if (!inp->inp_fixedport) {
+		in_pcbremove(inp);
+		return;
+	}
+	lock = in_portlock(it, inp->inp_conn.lport);
+	rw_wlock_as(lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
-	inp->inp_listening = false;
-	if (inp->inp_fixedport)
-		in_pcbenter(it, inp, false);
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+	(void)in_pcbenter(it, inp, false);
+	rw_wunlock_as(lock, &pcbtable_role);
 }
 
 /* The address and port that bind() named. */
@@ -357,14 +404,15 @@ in_pcbdissolve(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct in_endpoint ep = named_endpoint(inp);
+	struct rwlock *lock = in_portlock(it, inp->inp_conn.lport);
 
-	rw_wlock_as(&it->it_lock, &pcbtable_role);
+	rw_wlock_as(lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_conn = (struct in_conninfo){ .laddr = ep.addr,
 	    .faddr = *pcb_any(inp), .lport = ep.port, .zone = ep.zone };
 	if (ep.port != 0)
-		in_pcbenter(it, inp, false);
-	rw_wunlock_as(&it->it_lock, &pcbtable_role);
+		(void)in_pcbenter(it, inp, false);
+	rw_wunlock_as(lock, &pcbtable_role);
 }
 
 int

@@ -4,9 +4,9 @@
  * tables in which input looks them up.
  *
  * A table has two hashes: connections by their four numbers, and ports.  A
- * port lists its pcbs that are not connected (listeners, datagram servers) and
- * counts its connections.  The lookup of a listener therefore does not depend
- * on the number of its connections.
+ * port lists its pcbs that are not connected (listeners, datagram servers);
+ * its connections are only counted.  The lookup of a listener therefore does
+ * not depend on the number of its connections.
  */
 #ifndef NETINET_IN_PCB_H
 #define NETINET_IN_PCB_H
@@ -20,9 +20,11 @@
 
 struct inpcbtable;
 struct in_member;
+struct pcb_entry;
 /*
- * The lock of a pcb's table; or, for reading, that of its group.  pcbtable_role
- * represents it, because the checker cannot see to which table a pcb belongs.
+ * The lock of a pcb's table; in a table with groups that of its port, or for a
+ * connection that of its group.  pcbtable_role represents it, because the
+ * checker cannot see to which table a pcb belongs.
  */
 extern struct lock_role pcbtable_role;
 
@@ -40,14 +42,12 @@ struct in_moptions {
 };
 
 /*
- * A port in use.  [t] table lock
+ * A port with pcbs that are not connected.  [t] the lock of the port
  */
 struct inport {
 	LIST_ENTRY(inport) ipt_hash GUARDED_BY(pcbtable_role);	/* [t] */
 	/* [t] network order */
 	in_port_t	 ipt_port GUARDED_BY(pcbtable_role);
-	/* [t] connected pcbs */
-	unsigned	 ipt_conns GUARDED_BY(pcbtable_role);
 	/* [t] pcbs that are not connected */
 	LIST_HEAD(, inpcb) ipt_bound GUARDED_BY(pcbtable_role);
 };
@@ -61,12 +61,17 @@ struct inport {
 struct inpcb {
 	/* [t] in a connection bucket or in ipt_bound */
 	LIST_ENTRY(inpcb) inp_link GUARDED_BY(pcbtable_role);
-	/* [t] NULL: not bound */
+	/* [t] its port, if it is bound and not connected; or NULL */
 	struct inport	*inp_port
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
+	/* [t] bound or connected */
+	bool		 inp_entered
 	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
 	struct inpcbtable *inp_table;		/* [I] */
 	/* [t] entry in the table of one thread, or NULL */
 	struct pcb_member *inp_member GUARDED_BY(pcbtable_role);
+	/* [t] entry in the index of the table, or NULL */
+	struct pcb_entry *inp_entry GUARDED_BY(pcbtable_role);
 	struct socket	*inp_socket;		/* [I] */
 	/* [t] faddr is valid if connected */
 	struct in_conninfo inp_conn
@@ -127,17 +132,38 @@ struct inpcb {
 #define	INP_RETOPTS	0x800
 #define	INP_DONTFRAG	0x1000	/* IPV6_DONTFRAG; see also inp_opts */
 
+/*
+ * What finds the sockets of a table's packets: its locks; or epochs, for bound
+ * pcbs or for all.
+ */
+enum pcb_lookup { PCBLOOKUP_LOCKS, PCBLOOKUP_BOUND, PCBLOOKUP_ALL };
+
+/* The index of a table (in_pcbindex.c): lists of entries. */
+#define	PCBINDEX_BITS	12
+#define	PCBINDEX_SLOTS	(1U << PCBINDEX_BITS)
+struct pcb_index {
+	struct mtx	 ix_lock;		/* of writers */
+	atomic_uptr	 ix_conns[PCBINDEX_SLOTS];	/* [a] */
+	atomic_uptr	 ix_bound[PCBINDEX_SLOTS];	/* [a] */
+};
+
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096
+#define	INPORT_PARTS	64
 
 /*
- * Connections that share a lock. [g] pg_lock, or the table's lock if it has no
- * groups
+ * Connections that share a lock. [g] pg_lock; lookups in a table without groups
+ * hold the table's lock instead
  */
 struct pcbgroup {
 	struct rwlock	 pg_lock;
 	/* [g] version of its list; not 0 */
 	uint64_t	 pg_changes GUARDED_BY(pcbtable_role);
+} __attribute__((aligned(64)));
+
+/* Ports of a table with groups that share a lock. */
+struct pcbports {
+	struct rwlock	 pp_lock;
 } __attribute__((aligned(64)));
 
 /*
@@ -172,12 +198,16 @@ struct inpcbtable {
 	struct pcbgroup	*it_groups;		/* [I] after boot */
 	unsigned	 it_ngroups;		/* [I] after boot */
 	bool		 it_divided; /* [I] after boot: it has groups */
+	struct pcbports	*it_parts;	/* [I] after boot, if divided */
 	const struct pcbtable_ops *it_ops;	/* [I] after boot, or NULL */
+	enum pcb_lookup	 it_lookup;		/* [I] after boot */
 	struct pcbgroup	 it_whole;		/* the only group otherwise */
+	struct pcb_index it_index;
 	/* [t] and [g] */
 	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS] GUARDED_BY(pcbtable_role);
 	/* [t] */
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS] GUARDED_BY(pcbtable_role);
+	atomic_u32	 it_nconns[65536]; /* [a] connections by local port */
 };
 
 void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);

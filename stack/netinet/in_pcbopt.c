@@ -130,7 +130,7 @@ setopt6(struct inpcb *inp, int name, int num) REQUIRES(inp->inp_socket->so_lock)
 {
 	switch (name) {
 	case IPV6_V6ONLY:
-		if (inp->inp_port != NULL)
+		if (inp->inp_entered)
 			return (EINVAL);
 		role_assert(&pcbtable_role);	/* it is in no table */
 		inp->inp_v6only = num != 0;

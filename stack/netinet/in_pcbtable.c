@@ -31,6 +31,8 @@ in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
 	/* at boot, as in in_pcbtable_divide() */
 	role_assert(&pcbtable_role);
 	rw_init(&it->it_lock, LC_PCBTABLE);
+	mtx_init(&it->it_index.ix_lock, LC_PCBGROUP);
+	rw_init(&it->it_whole.pg_lock, LC_PCBGROUP);
 	it->it_name = name;
 	it->it_stream = stream;
 	it->it_whole.pg_changes = 1;
@@ -49,6 +51,10 @@ in_pcbtable_divide(struct inpcbtable *it, unsigned ngroups)
 	    _Alignof(struct pcbgroup));
 	it->it_ngroups = ngroups;
 	it->it_divided = true;
+	it->it_parts = kmalloc_aligned(INPORT_PARTS * sizeof(*it->it_parts),
+	    _Alignof(struct pcbports));
+	for (unsigned i = 0; i < INPORT_PARTS; i++)
+		rw_init(&it->it_parts[i].pp_lock, LC_PCBTABLE);
 	for (unsigned i = 0; i < ngroups; i++) {
 		rw_init(&it->it_groups[i].pg_lock, LC_PCBGROUP);
 		it->it_groups[i].pg_changes = 1;
@@ -121,10 +127,31 @@ hint_find(struct pcb_hint *ph) REQUIRES_SHARED(pcbtable_role)
 	return (ph->inp);
 }
 
-struct inpcb *
-in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
+/* The socket of a connection, referenced, or NULL. */
+static struct socket *
+hint_socket(struct pcb_hint *ph) REQUIRES_SHARED(pcbtable_role)
 {
-	return (hint_find(pcb_hint(it, c)));
+	struct inpcb *inp = hint_find(ph);
+
+	if (__predict_false(inp == NULL))
+		return (NULL);
+	soref(inp->inp_socket);
+	return (inp->inp_socket);
+}
+
+/* Ports in one bucket are in one part. */
+_Static_assert(INPORT_BUCKETS % INPORT_PARTS == 0, "a bucket of two parts");
+struct rwlock *
+in_portlock(struct inpcbtable *it, in_port_t port)
+{
+	return (it->it_divided ?
+	    &it->it_parts[ntohs(port) % INPORT_PARTS].pp_lock : &it->it_lock);
+}
+
+bool
+in_portconnected(struct inpcbtable *it, in_port_t port)
+{
+	return (atomic_load_u32(&it->it_nconns[ntohs(port)]) > 0);
 }
 
 struct inport *
@@ -139,8 +166,7 @@ in_portfind(struct inpcbtable *it, in_port_t port)
 }
 
 static struct inport *
-port_get(struct inpcbtable *it, in_port_t port)
-    REQUIRES(it->it_lock, pcbtable_role)
+port_get(struct inpcbtable *it, in_port_t port) REQUIRES(pcbtable_role)
 {
 	struct inport *ipt = in_portfind(it, port);
 
@@ -157,86 +183,94 @@ port_get(struct inpcbtable *it, in_port_t port)
 static void
 port_put(struct inport *ipt) REQUIRES(pcbtable_role)
 {
-	if (ipt->ipt_conns == 0 && LIST_EMPTY(&ipt->ipt_bound)) {
+	if (LIST_EMPTY(&ipt->ipt_bound)) {
 		LIST_REMOVE(ipt, ipt_hash);
 		kfree(ipt);
 	}
 }
 
-/* Enters a connection into its bucket, or removes it. */
-static void
-bucket_change(struct inpcbtable *it, struct pcbgroup *pg, struct inpcb *inp,
-    bool enter) REQUIRES(pcbtable_role)
+/* False: the connection exists. */
+static bool
+conn_enter(struct inpcbtable *it, struct inpcb *inp) REQUIRES(pcbtable_role)
 {
-	pg->pg_changes++;
-	if (enter)
-		LIST_INSERT_HEAD(&it->it_conns[in_connhash(it,
-		    &inp->inp_conn) % INPCB_BUCKETS], inp, inp_link);
-	else
-		LIST_REMOVE(inp, inp_link);
+	const struct in_conninfo *c = &inp->inp_conn;
+	struct pcb_hint *ph = pcb_hint(it, c);
+	struct pcbgroup *pg = ph->pg;
+	bool exists;
+
+	rw_wlock(&pg->pg_lock);
+	exists = hint_find(ph) != NULL;
+	if (!exists) {
+		pg->pg_changes++;
+		LIST_INSERT_HEAD(&it->it_conns[in_connhash(it, c) %
+		    INPCB_BUCKETS], inp, inp_link);
+	}
+	rw_wunlock(&pg->pg_lock);
+	if (!exists)
+		atomic_fetchadd_u32(&it->it_nconns[ntohs(c->lport)], 1);
+	return (!exists);
 }
 
-/* Locks the group, if there are groups, whose lookups do not lock the table. */
 static void
-conn_change(struct inpcbtable *it, struct inpcb *inp, bool enter)
-    REQUIRES(pcbtable_role)
+conn_leave(struct inpcbtable *it, struct inpcb *inp) REQUIRES(pcbtable_role)
 {
-	struct pcbgroup *pg = pcb_hint(it, &inp->inp_conn)->pg;
+	const struct in_conninfo *c = &inp->inp_conn;
+	struct pcbgroup *pg = pcb_hint(it, c)->pg;
 
-	if (it->it_divided) {
-		rw_wlock(&pg->pg_lock);
-		bucket_change(it, pg, inp, enter);
-		rw_wunlock(&pg->pg_lock);
-	} else
-		bucket_change(it, pg, inp, enter);
-	if (it->it_ops == NULL)
-		return;
-	if (enter)
-		it->it_ops->po_entered(inp);
-	else
+	if (it->it_ops != NULL)
 		it->it_ops->po_leaving(inp);
+	rw_wlock(&pg->pg_lock);
+	pg->pg_changes++;
+	LIST_REMOVE(inp, inp_link);
+	rw_wunlock(&pg->pg_lock);
+	KASSERT(in_portconnected(it, c->lport), ("conn_leave: port %u has no "
+	    "connection", ntohs(c->lport)));
+	atomic_fetchadd_u32(&it->it_nconns[ntohs(c->lport)], UINT32_MAX);
 }
 
-void
+bool
 in_pcbenter(struct inpcbtable *it, struct inpcb *inp, bool connected)
 {
 	const struct in_conninfo *c = &inp->inp_conn;
 
 	KASSERT(c->lport != 0, ("in_pcbenter: no port"));
-	KASSERT(inp->inp_port == NULL, ("in_pcbenter: entered already"));
-	inp->inp_port = port_get(it, c->lport);
+	KASSERT(!inp->inp_entered, ("in_pcbenter: entered already"));
 	inp->inp_connected = connected;
-	if (connected) {
-		inp->inp_port->ipt_conns++;
-		conn_change(it, inp, true);
-	} else {
+	if (connected && !conn_enter(it, inp)) {
+		inp->inp_connected = false;
+		return (false);
+	}
+	inp->inp_entered = true;
+	if (connected && it->it_ops != NULL)
+		it->it_ops->po_entered(inp);
+	if (!connected) {
+		inp->inp_port = port_get(it, c->lport);
 		LIST_INSERT_HEAD(&inp->inp_port->ipt_bound, inp, inp_link);
 	}
+	if (connected ? it->it_lookup == PCBLOOKUP_ALL : !it->it_stream)
+		in_pcbindex_enter(it, inp);
+	return (true);
 }
 
 void
 in_pcbtakeout(struct inpcbtable *it, struct inpcb *inp)
 {
-	struct inport *ipt = inp->inp_port;
-
 	KASSERT(inp->inp_table == it, ("in_pcbtakeout: wrong table"));
-	if (ipt == NULL)
+	if (!inp->inp_entered)
 		return;
+	in_pcbindex_leave(it, inp);
 	if (inp->inp_connected) {
-		KASSERT(ipt->ipt_conns > 0, ("in_pcbtakeout: port %u has no "
-		    "connection", ntohs(ipt->ipt_port)));
-		ipt->ipt_conns--;
-		conn_change(it, inp, false);
+		conn_leave(it, inp);
 	} else {
 		LIST_REMOVE(inp, inp_link);
+		port_put(inp->inp_port);
 	}
-	inp->inp_connected = false;
+	inp->inp_entered = inp->inp_connected = inp->inp_listening = false;
 	inp->inp_port = NULL;
-	port_put(ipt);
 }
 
 bool
-in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
+in_covers(bool v6only, const struct in6_addr *laddr,
     const struct in6_addr *addr)
 {
 	if (IN6_ARE_ADDR_EQUAL(laddr, addr))
@@ -244,7 +278,7 @@ in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
 	if (!in_isany(laddr))
 		return (false);
 	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return (IN6_IS_ADDR_V4MAPPED(laddr) || !inp->inp_v6only);
+		return (IN6_IS_ADDR_V4MAPPED(laddr) || !v6only);
 	return (IN6_IS_ADDR_UNSPECIFIED(laddr));
 }
 
@@ -291,17 +325,12 @@ in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
 	struct socket *so = NULL;
 	struct pcb_hint *ph;
 	struct rwlock *lock;
-	struct inpcb *inp;
 
 	if (find_unlocked(it, c, &so))
 		return (so);
 	ph = pcb_hint(it, c);
 	lock = lookup_lock(conn_lock(it, ph));
-	inp = hint_find(ph);
-	if (inp != NULL) {
-		so = inp->inp_socket;
-		soref(so);
-	}
+	so = hint_socket(ph);
 	lookup_unlock(lock);
 	return (so);
 }
@@ -326,84 +355,49 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 	return (found);
 }
 
-/*
- * One of the pcbs that share a port with best (SO_REUSEPORT).  The connection's
- * hash selects it, so that all segments of a handshake come to one listener.
- */
-NOINLINE static struct inpcb *
-bound_share(const struct inpcbtable *it, const struct inport *ipt,
-    struct inpcb *best, const struct in_conninfo *c)
-    REQUIRES_SHARED(pcbtable_role)
+/* The socket bound to a packet's destination, in a table with groups. */
+NOINLINE static struct socket *
+find_bound(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	struct inpcb *inp;
-	uint64_t n = 0, chosen;
+	struct rwlock *lock;
+	struct socket *so;
 
-	for (unsigned pass = 0; ; pass++) {
-		chosen = n > 0 ? in_connhash(it, c) % n : UINT64_MAX;
-		n = 0;
-		LIST_FOREACH(inp, &ipt->ipt_bound, inp_link)
-			if ((inp->inp_reuse & SOO_REUSEPORT) != 0 &&
-			    inp->inp_listening == best->inp_listening &&
-			    inp->inp_family == best->inp_family &&
-			    IN6_ARE_ADDR_EQUAL(&inp->inp_conn.laddr,
-			    &best->inp_conn.laddr) && n++ == chosen)
-				return (inp);
-		if (pass > 0)
-			return (best);
-	}
+	if (it->it_lookup != PCBLOOKUP_LOCKS)
+		return (in_pcbindex_bound(it, c));
+	lock = lookup_lock(in_portlock(it, c->lport));
+	so = in_pcbindex_bound(it, c);
+	lookup_unlock(lock);
+	return (so);
 }
 
-/* The best pcb bound to a packet's destination. */
-NOINLINE static struct inpcb *
-bound_find(struct inpcbtable *it, const struct in_conninfo *c)
-    REQUIRES_SHARED(it->it_lock, pcbtable_role)
+/*
+ * Looks up with locks.  A lookup in epochs comes here if it has found nothing:
+ * the pcb may be about to move in the table (connect(2)).
+ */
+__hot static struct socket *
+find_locked(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	struct inport *ipt = in_portfind(it, c->lport);
-	struct inpcb *inp, *best = NULL;
+	struct pcb_hint *ph = pcb_hint(it, c);
+	struct rwlock *lock = lookup_lock(conn_lock(it, ph));
+	struct socket *so = hint_socket(ph);
 
-	if (ipt == NULL)
-		return (NULL);
-	LIST_FOREACH(inp, &ipt->ipt_bound, inp_link) {
-		if (it->it_stream && !inp->inp_listening)
-			continue;
-		if (!in_pcbcovers(inp, &inp->inp_conn.laddr, &c->laddr) ||
-		    (inp->inp_conn.zone != 0 && inp->inp_conn.zone != c->zone))
-			continue;
-		/* prefer a pcb bound to this address */
-		if (best == NULL || !in_isany(&inp->inp_conn.laddr))
-			best = inp;
-	}
-	return (best != NULL && (best->inp_reuse & SOO_REUSEPORT) ?
-	    bound_share(it, ipt, best, c) : best);
+	if (so == NULL && !it->it_divided)
+		so = in_pcbindex_bound(it, c);
+	lookup_unlock(lock);
+	return (__predict_true(so != NULL) || !it->it_divided ? so :
+	    find_bound(it, c));
 }
 
 __hot struct socket *
 in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct socket *so = NULL;
-	struct pcb_hint *ph;
-	struct rwlock *lock;
-	struct inpcb *inp;
 
-	if (find_unlocked(it, c, &so) && so != NULL)
-		return (so);
-	ph = pcb_hint(it, c);
-	lock = lookup_lock(conn_lock(it, ph));
-	inp = hint_find(ph);
-	if (__predict_false(inp == NULL)) {
-		if (lock != &it->it_lock) {
-			lookup_unlock(lock);
-			lock = lookup_lock(&it->it_lock);
-		}
-		rw_assert_rlocked(&it->it_lock);
-		inp = bound_find(it, c);
-	}
-	if (inp != NULL) {
-		so = inp->inp_socket;
-		soref(so);
-	}
-	lookup_unlock(lock);
-	return (so);
+	if (it->it_lookup == PCBLOOKUP_ALL)
+		so = in_pcbindex_find(it, c);
+	else
+		(void)find_unlocked(it, c, &so);
+	return (so != NULL ? so : find_locked(it, c));
 }
 
 unsigned
@@ -414,14 +408,15 @@ in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
 	struct inpcb *inp;
 	unsigned n = 0;
 
+	KASSERT(!it->it_divided, ("in_pcblookup_all: %s", it->it_name));
 	rw_rlock_as(&it->it_lock, &pcbtable_role);
-	inp = in_connfind(it, c);
+	inp = hint_find(pcb_hint(it, c));
 	if (inp != NULL)
 		sos[n++] = inp->inp_socket;
 	ipt = in_portfind(it, c->lport);
 	if (ipt != NULL)
 		LIST_FOREACH(inp, &ipt->ipt_bound, inp_link)
-			if (in_pcbcovers(inp, &inp->inp_conn.laddr,
+			if (in_covers(inp->inp_v6only, &inp->inp_conn.laddr,
 			    &c->laddr) && (inp->inp_conn.zone == 0 ||
 			    inp->inp_conn.zone == c->zone) && n++ < max)
 				sos[n - 1] = inp->inp_socket;

@@ -14,16 +14,13 @@
 #include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
-/* RFC 6864: unique for each datagram that may be fragmented. */
-static atomic_u32 ip_id;
-
 static void
 segment_header(struct mbuf *s, uint32_t hlen)
 {
 	struct ip *ip = mtod(s, struct ip *);
 
 	ip->ip_len = htons((uint16_t)s->m_pkthdr.len);
-	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	ip->ip_id = htons(ip_newid());
 	ip->ip_sum = 0;
 	ip->ip_sum = in_hdrsum(ip, hlen);
 }
@@ -192,8 +189,7 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 	const uint8_t ttl = opts->ttl != 0 ? opts->ttl :
 	    group ? 1 : IP_TTL_DEFAULT;
 	/* unfragmentable packets need none (RFC 6864 section 4.1) */
-	const uint16_t id = opts->dontfrag ? 0 :
-	    htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	const uint16_t id = opts->dontfrag ? 0 : htons(ip_newid());
 	const uint16_t off = opts->dontfrag ? htons(IP_DF) : 0;
 	const uint32_t len = m->m_pkthdr.len;
 	struct ip *ip = mtod(m, struct ip *);
@@ -327,7 +323,7 @@ ip_outputheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 	ip->ip_v = IPVERSION;
 	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
 	if (ip->ip_id == 0)
-		ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+		ip->ip_id = htons(ip_newid());
 	if (ip->ip_src.s_addr == INADDR_ANY)
 		ip->ip_src = src;
 	ip->ip_sum = 0;

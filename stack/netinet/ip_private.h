@@ -43,6 +43,8 @@ void	 ip_redirect_init(void);
 void	 ip_redirect_input(const struct mbuf *, unsigned hlen);
 bool	 ip_redirects(const struct mbuf *, const struct nhop *);
 void	 ip_redirect_send(const struct mbuf *, const struct nhop *);
+/* The identification of a datagram that may be fragmented, host order. */
+uint16_t ip_newid(void);
 /* Length of the longest packet on the wire after segmentation. */
 uint32_t ip_wirelen(const struct mbuf *);
 /* Checksum of a contiguous header, to be stored in ip_sum. */

@@ -128,7 +128,7 @@ ping_bind(struct rawcb *rc) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	int error = 0;
 
-	if (rc->rc_ping && rc->rc_inp.inp_port == NULL) {
+	if (rc->rc_ping && !rc->rc_inp.inp_entered) {
 		rw_wlock_as(&raw_lock, &pcbtable_role);
 		error = in_pcbbind(&rc->rc_inp, NULL);
 		rw_wunlock_as(&raw_lock, &pcbtable_role);

@@ -14,6 +14,7 @@
 #include "kern/thread.h"
 #include "net/if_txbatch.h"
 #include "net/if_var.h"
+#include "netinet/tcp_socket.h"
 #include "netinet/tcp_var.h"
 
 /* tcp_socket.batched */

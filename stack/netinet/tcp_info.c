@@ -53,6 +53,8 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 		ti->tcpi_options |= TCPI_OPT_SACK;
 	if (tp->t_flags & TF_WSCALE)
 		ti->tcpi_options |= TCPI_OPT_WSCALE;
+	if (tp->t_flags & TF_SYNDATA)
+		ti->tcpi_options |= TCPI_OPT_SYN_DATA;
 	ti->tcpi_snd_wscale = tp->snd_scale & 0xf;
 	ti->tcpi_rcv_wscale = tp->rcv_scale & 0xf;
 }

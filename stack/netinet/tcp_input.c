@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kern/planted.h"
+#include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_lock.h"
 
 /* RFC 7323 section 5.5: a timestamp older than this is invalid. */
@@ -205,7 +206,9 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 	TCPSTAT_INC(drops);
 	switch (tp->t_state) {
 	case TCPS_SYN_RECEIVED:
-		so->so_error = ECONNREFUSED;
+		so->so_error = tp->t_flags & TF_FASTOPEN ? ECONNRESET :
+		    ECONNREFUSED;
+		tcp_fastopen_ended(tp, true);
 		break;
 	case TCPS_CLOSE_WAIT:	/* as in Linux: the peer had sent all */
 		so->so_error = EPIPE;
@@ -371,7 +374,8 @@ listener_input(struct socket **sop, struct tcpseg *sg) REQUIRES((*sop)->so_lock)
 	forget_uptime();
 	tp = sototcpcb(*sop);
 	so_assert_locked(tp->t_inp.inp_socket);
-	step = synchronised_input(tp, sg);
+	step = tp->t_flags & TF_FASTOPEN ? tcp_listen_fast(tp, sg) :
+	    synchronised_input(tp, sg);
 	tp = sototcpcb(*sop);
 	/* no handshake was completed: wait for another segment */
 	if (tp != NULL && tp->t_state == TCPS_SYN_RECEIVED)

@@ -13,6 +13,7 @@
 #include "kern/synch.h"
 #include "kern/thread.h"
 #include "netinet/tcp_lock.h"
+#include "netinet/tcp_socket.h"
 
 #define	BACKLOG_MAX	1024	/* max queue of a socket */
 

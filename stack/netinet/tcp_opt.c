@@ -11,7 +11,7 @@
 
 enum {
 	OPT_EOL = 0, OPT_NOP = 1, OPT_MSS = 2, OPT_WSCALE = 3,
-	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8
+	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8, OPT_FASTOPEN = 34
 };
 
 /* NOP, NOP, and a timestamps option's kind and length. */
@@ -40,6 +40,7 @@ parse_sack(const uint8_t *p, unsigned len, struct tcpopts *to)
 	if (len < 10 || (len - 2) % 8 != 0)
 		return (false);
 	to->nsack = 0;
+	to->fastopen = 0;
 	for (p += 2, len -= 2; len > 0 && to->nsack < TCP_SACK_MAX;
 	    p += 8, len -= 8) {
 		to->sack[to->nsack].start = get32(p);
@@ -47,6 +48,20 @@ parse_sack(const uint8_t *p, unsigned len, struct tcpopts *to)
 		to->nsack++;
 	}
 	return (true);
+}
+
+/* RFC 7413 section 4.1.1: an invalid option is ignored. */
+__cold static void
+parse_fastopen(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
+{
+	const unsigned cookie = len - TCP_FASTOPEN_REQUEST;
+
+	if (!syn || len % 2 != 0 || cookie > TCP_FASTOPEN_MAX ||
+	    (cookie > 0 && cookie < TCP_FASTOPEN_MIN))
+		return;
+	to->nsack = 0;
+	to->fastopen = (uint8_t)len;
+	memcpy(to->cookie, p + TCP_FASTOPEN_REQUEST, cookie);
 }
 
 /* One option of len bytes, kind and length included. */
@@ -84,6 +99,9 @@ parse_one(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
 		to->has_ts = true;
 		to->tsval = get32(p + 2);
 		to->tsecr = get32(p + 6);
+		return (true);
+	case OPT_FASTOPEN:
+		parse_fastopen(p, len, syn, to);
 		return (true);
 	default:
 		return (true);		/* RFC 9293 MUST-6: ignore */
@@ -145,6 +163,20 @@ build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 	return (p);
 }
 
+__cold static uint8_t *
+build_fastopen(uint8_t *p, const struct tcpopts *to)
+{
+	*p++ = OPT_FASTOPEN;
+	*p++ = to->fastopen;
+	memcpy(p, to->cookie, to->fastopen - TCP_FASTOPEN_REQUEST);
+	p += to->fastopen - TCP_FASTOPEN_REQUEST;
+	if (to->fastopen % 4 != 0) {
+		*p++ = OPT_NOP;
+		*p++ = OPT_NOP;
+	}
+	return (p);
+}
+
 unsigned
 tcp_opt_timestamps(uint8_t *buf, uint32_t tsval, uint32_t tsecr)
 {
@@ -185,6 +217,8 @@ tcp_opt_build(uint8_t *buf, const struct tcpopts *to)
 		*p++ = 3;
 		*p++ = to->wscale;
 	}
+	if (to->fastopen != 0)
+		p = build_fastopen(p, to);
 	if (to->nsack > 0 && TCP_OPT_MAX - (p - buf) >= 12)
 		p = build_sack(p, (unsigned)(p - buf), to);
 	return ((unsigned)(p - buf));

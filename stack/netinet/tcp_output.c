@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_header.h"
 #include "netinet/tcp_record.h"
 
@@ -544,7 +545,7 @@ __hot int
 tcp_output(struct tcpcb *tp)
 {
 	so_assert_locked(tp->t_inp.inp_socket);
-	if (tp->t_state < TCPS_ESTABLISHED)
+	if (tp->t_state < TCPS_ESTABLISHED && !tcp_fastopen_output(tp))
 		return (0); /* tcp_sendsyn() sends in these states */
 	if (!is_silent(tp))
 		return (tcp_output_slow(tp));

@@ -14,8 +14,16 @@ static const char *const table_names[] = { "global", "groups-lock", "bucket",
     "groups-thread", NULL };
 static atomic_u32 table = TABLE_GROUPS;	/* [I] after boot */
 static atomic_u32 ngroups = 128;	/* [I] after boot */
+enum { LISTENERS_LOCK, LISTENERS_EPOCH };
+static const char *const listeners_names[] = { "lock", "epoch", NULL };
+static atomic_u32 listeners = LISTENERS_EPOCH;	/* [I] after boot */
 
 static const struct sysctl_oid table_oids[] = {
+	{ .oid_name = "net.inet.tcp.listeners", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN, .oid_ptr = &listeners,
+	  .oid_names = listeners_names,
+	  .oid_descr = "what a lookup of a listener takes: the table's lock, "
+	  "nothing (epoch)" },
 	{ .oid_name = "net.inet.tcp.pcbtable", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &table, .oid_names = table_names,
 	  .oid_descr = "lock of a connection lookup: one (global), one of "
@@ -53,6 +61,8 @@ tcp_table_start(void)
 {
 	const char *why;
 
+	if (atomic_load_u32(&listeners) == LISTENERS_EPOCH)
+		tcp_table.it_lookup = PCBLOOKUP_BOUND;
 	switch (atomic_load_u32(&table)) {
 	case TABLE_BUCKET:
 		force_groups(INPCB_BUCKETS, "each bucket is a group");

@@ -244,8 +244,9 @@ queue(struct tcpcb *tp, struct tcpseg *sg)
 	TAILQ_INSERT_HEAD(&tp->t_oorecent, b, rlink);
 }
 
-void
-tcp_reass_later(struct tcpcb *tp, struct tcpseg *sg)
+/* Cuts the segment at the end of the window. */
+static void
+fit_window(struct tcpcb *tp, struct tcpseg *sg)
 {
 	const uint32_t wnd = tp->rcv_adv - tp->rcv_nxt;
 
@@ -254,7 +255,28 @@ tcp_reass_later(struct tcpcb *tp, struct tcpseg *sg)
 		sg->sg_len = wnd;
 		sg->sg_flags &= (uint8_t)~TH_FIN;
 	}
+}
+
+void
+tcp_reass_later(struct tcpcb *tp, struct tcpseg *sg)
+{
+	fit_window(tp, sg);
 	queue(tp, sg);
+}
+
+void
+tcp_reass_fast(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	fit_window(tp, sg);
+	if (sg->sg_len == 0)
+		return;
+	TCPSTAT_INC(rcvdata);
+	tp->t_lastdata = getuptime();
+	tp->t_data_segs_in += sg->sg_segs;
+	tp->t_flags |= TF_SYNDATA;
+	deliver(tp, sg->sg_m, sg->sg_len);
+	sg->sg_m = NULL;
 }
 
 /*

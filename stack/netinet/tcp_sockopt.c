@@ -6,7 +6,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_fastopen.h"
 
 /* Linux's limits: half of the min buffer, and tcp_fin_timeout's max. */
 #define	WINDOW_CLAMP_MIN	1152
@@ -174,6 +174,10 @@ set_number(struct tcpcb *tp, int name, int num)
 		tp->t_notsentmax = (uint32_t)num;
 		sowwakeup(tp->t_inp.inp_socket);
 		return (0);
+	case TCP_FASTOPEN:
+		return (tcp_fastopen_setlimit(tp, num));
+	case TCP_FASTOPEN_CONNECT:
+		return (tcp_fastopen_setconnect(tp, num));
 	case TCP_THIN_LINEAR_TIMEOUTS:
 	case TCP_THIN_DUPACK:
 		return (set_thin(tp, name, num));
@@ -210,6 +214,8 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 		tcp_cc_choose(tp, cc);
 		return (0);
 	}
+	if (name == TCP_FASTOPEN_KEY)
+		return (tcp_fastopen_setkey(tp, val, len));
 	if (len < sizeof(num))
 		return (EINVAL);
 	memcpy(&num, val, sizeof(num));
@@ -265,6 +271,12 @@ get_number(const struct tcpcb *tp, int name, int *num)
 	case TCP_NOTSENT_LOWAT:
 		*num = (int)tp->t_notsentmax;
 		break;
+	case TCP_FASTOPEN:
+		*num = tcp_fastopen_limit(tp);
+		break;
+	case TCP_FASTOPEN_CONNECT:
+		*num = (tp->t_flags & TF_FOCONNECT) != 0;
+		break;
 	case TCP_THIN_LINEAR_TIMEOUTS:
 		*num = tp->t_thin;
 		break;
@@ -299,6 +311,8 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		return (in_pcbgetopt(&tp->t_inp, level, name, val, len));
 	if (level != IPPROTO_TCP)
 		return (ENOPROTOOPT);
+	if (name == TCP_FASTOPEN_KEY)
+		return (tcp_fastopen_getkey(tp, val, len));
 	if (name == TCP_INFO)
 		return (tcp_getinfo(tp, val, len));
 	if (name == TCP_CC_INFO) {	/* these algorithms have no more data */

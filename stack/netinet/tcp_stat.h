@@ -32,6 +32,12 @@
 	X(synoverflow, "SYNs received with a full SYN cache")		\
 	X(syncookiesent, "SYN cookies sent")				\
 	X(syncookierecv, "SYN cookies accepted")			\
+	X(fastopen, "connections accepted with data of their SYN")	\
+	X(fastopenbad, "Fast Open cookies refused")			\
+	X(fastopenover, "Fast Open requests above a listener's limit")	\
+	X(fastopensent, "SYNs sent with data")				\
+	X(fastopenacked, "SYNs whose data the peer has accepted")	\
+	X(fastopenlost, "SYNs with a Fast Open option that timed out")	\
 	X(syntimeout, "handshakes that timed out")			\
 	X(connattempt, "connections initiated")				\
 	X(accepts, "connections accepted from the wire")		\

@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_syncache.h"
 
 const char *const tcp_state_names[TCPS_COUNT] = {
@@ -33,6 +34,7 @@ tcp_init(void)
 	mach_random(&tcp_isskey, sizeof(tcp_isskey));
 	mach_random(&tcp_tskey, sizeof(tcp_tskey));
 	tcp_syncache_init();
+	tcp_fastopen_init();
 	tcp_sysctl_init();
 	tcp6_protosw = tcp_protosw;
 	tcp6_protosw.pr_name = "tcp6";
@@ -116,6 +118,8 @@ tcp_renew(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	    sizeof(*tp) - sizeof(tp->t_inp));
 	init_state(tp);
 	tcp_copyopts(tp, &old);
+	tp->t_flags |= old.t_flags & TF_FOCONNECT;
+	tp->t_fastopen = old.t_fastopen;
 	tp->t_deferaccept = old.t_deferaccept;
 	tp->t_syncnt = old.t_syncnt;
 	tp->t_thin = old.t_thin;
@@ -215,6 +219,7 @@ tcp_discard(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	in_pcbremove(&tp->t_inp);
 	tcp_timer_stopall(tp);
 	so->so_pcb = NULL;
+	tcp_fastopen_free(tp);
 	kfree(tp);
 	sorele(so);
 }
@@ -226,6 +231,7 @@ tcp_close(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 
 	KASSERT(tp->t_state != TCPS_CLOSED, ("tcp_close: closed already"));
 	tcp_setstate(tp, TCPS_CLOSED);
+	tcp_fastopen_ended(tp, false);
 	tcp_timer_stopall(tp);
 	tcp_reass_flush(tp);
 	tcp_sent_flush(tp);
@@ -313,12 +319,16 @@ static void
 icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	if (tp->t_state == TCPS_LISTEN || SEQ_LT(seq, tp->snd_una) ||
+	const bool opening = tp->t_state < TCPS_ESTABLISHED &&
+	    (tp->t_flags & TF_FASTOPEN) == 0;
+
+	if (tp->t_state == TCPS_LISTEN ||
+	    SEQ_LT(seq, opening ? tp->iss : tp->snd_una) ||
 	    SEQ_GEQ(seq, tp->snd_max))
 		return;
 	if (error == EMSGSIZE)
 		tcp_mtu_icmp(tp, mtu);
-	else if (tp->t_state < TCPS_ESTABLISHED &&
+	else if (opening &&
 	    (atomic_load_u32(&tcp_icmp_drops_syn) != 0 || is_hard(error)))
 		tcp_drop(tp, error);
 	else

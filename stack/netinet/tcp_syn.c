@@ -94,7 +94,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 	const struct in_conninfo *c = &h->hf_conn;
 	const struct in_family *af = in_family(&c->faddr);
 	const bool syn = (flags & TH_SYN) != 0;
-	const struct tcpopts to = {
+	struct tcpopts to = {
 		.has_mss = syn,
 		.mss = h->hf_mss,
 		.has_wscale = syn && (h->hf_flags & TF_WSCALE) != 0,
@@ -103,15 +103,20 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 		.has_ts = (h->hf_flags & TF_TS) != 0,
 		.tsval = tcp_clock_ts(h->hf_tsoffset, getuptime()),
 		.tsecr = flags & TH_ACK ? h->hf_tsval : 0,
+		.fastopen = syn ? h->hf_cookie.optlen : 0,
 	};
 	struct mbuf *m = m_gethdr(SYN_HEADROOM);
 	unsigned optlen;
 
+	if (to.fastopen != 0)
+		memcpy(to.cookie, h->hf_cookie.bytes, sizeof(to.cookie));
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
-	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
+	m->m_len = TCP_HDRLEN + optlen;
+	m->m_next = h->hf_data;
+	m->m_pkthdr.len = m_length(m);
 	tcp_header_put(m, &(struct tcp_header){
 	    .seq = h->hf_iss + (syn ? 0 : 1),
-	    .ack = flags & TH_ACK ? h->hf_irs + 1 : 0,
+	    .ack = flags & TH_ACK ? h->hf_ack : 0,
 	    .win = (uint16_t)(syn ? h->hf_win : h->hf_win >> h->hf_scale),
 	    .flags = flags | tcp_ecn_synflags(h->hf_flags, flags),
 	    .optlen = optlen }, af, c);
@@ -126,7 +131,8 @@ own_half(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 
 	return ((struct tcp_half){
 		.hf_conn = inp->inp_conn, .hf_iss = tp->iss,
-		.hf_irs = tp->irs, .hf_flags = tp->t_flags,
+		.hf_irs = tp->irs, .hf_ack = tp->rcv_nxt,
+		.hf_flags = tp->t_flags,
 		.hf_tsoffset = tp->ts_offset, .hf_tsval = tp->ts_recent,
 		.hf_mss = (uint16_t)tcp_mymss(tp),
 		.hf_win = syn_window(inp->inp_socket),
@@ -158,31 +164,39 @@ tcp_synreceived_answer(struct tcpcb *tp, const struct tcpseg *sg)
 int
 tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	const struct tcp_half h = own_half(tp);
+	const bool first = tp->snd_max == tp->iss ||
+	    (tp->t_flags & TF_FODEFER);
+	struct tcp_half h = own_half(tp);
+	uint32_t len = 0;
 
 	KASSERT(tp->t_state == TCPS_SYN_SENT ||
 	    tp->t_state == TCPS_SYN_RECEIVED, ("tcp_sendsyn: state %s",
 	    tcp_state_names[tp->t_state]));
-	if (tp->snd_max == tp->iss) {
+	if (first) {
 		tp->t_rttstart = getuptime();
 		tp->t_rttseq = tp->iss + 1;
 	} else {
 		tp->t_rttstart = 0;
 		tp->t_total_retrans++;
 	}
-	tp->snd_max = tp->iss + 1;
-	tp->t_flags &= ~(unsigned)TF_ACKNOW;
+	if (__predict_false(tp->t_flags & (TF_FOSYN | TF_FOGRANT)))
+		len = tcp_fastopen_fill(tp, &h, first);
+	tp->snd_max = seq_max(tp->snd_max, tp->iss + 1 + len);
+	if (tp->t_flags & TF_FODEFER)
+		tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
+	tp->t_flags &= ~(unsigned)(TF_ACKNOW | TF_FODEFER);
 	if (!tcp_timer_running(tp, TT_REXMT))
 		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
 	tp->t_segs_out++;
 	if (tp->t_state == TCPS_SYN_SENT)
 		return (tcp_half_send(&h, TH_SYN));
 	tp->rcv_adv = seq_max(tp->rcv_adv, tp->rcv_nxt + h.hf_win);
+	tp->last_ack_sent = tp->rcv_nxt;
 	return (tcp_half_send(&h, TH_SYN | TH_ACK));
 }
 
 int
-tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
+tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep, bool fast)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	int error;
@@ -199,6 +213,10 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 		tp->rcv_scale = window_scale(&tp->t_inp.inp_socket->so_rcv);
 	tcp_setmss(tp);
 	tcp_setstate(tp, TCPS_SYN_SENT);
+	if (fast && tcp_fastopen_defer(tp)) {
+		soisconnected(tp->t_inp.inp_socket);
+		return (0);
+	}
 	soisconnecting(tp->t_inp.inp_socket);
 	tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
 	(void)tcp_sendsyn(tp); /* if it is lost, the timer retransmits it */
@@ -218,6 +236,18 @@ after_lost_syn(struct tcpcb *tp, unsigned timeouts)
 		tp->snd_cwnd = tp->t_maxseg;	/* RFC 6928 section 2 */
 }
 
+/*
+ * Data was sent before the handshake was complete (Fast Open).  If the SYN was
+ * lost, the peer has dropped what came after it.
+ */
+__cold static void
+begin_in_flight(struct tcpcb *tp, unsigned timeouts)
+{
+	tcp_timer_set(tp, TT_REXMT, tp->t_rto);
+	if (timeouts > 0)
+		tcp_sent_lose(tp, tp->snd_max - tp->snd_una);
+}
+
 /* Both SYNs have been acknowledged. */
 static void
 established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -226,8 +256,8 @@ established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	const unsigned timeouts = tp->t_rxtshift;
 
 	TCPSTAT_INC(connects);
-	tp->snd_una = tp->iss + 1;
-	if (tp->t_rttstart != 0)
+	tp->snd_una = seq_max(tp->snd_una, tp->iss + 1);
+	if (tp->t_rttstart != 0 && tp->t_rttseq == tp->iss + 1)
 		tcp_rttsample(tp, getuptime() - tp->t_rttstart);
 	tp->t_rttstart = 0;
 	tp->t_rxtshift = 0;
@@ -239,6 +269,9 @@ established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	tcp_cc_init(tp);
 	after_lost_syn(tp, timeouts);
 	tcp_recover_init(tp);
+	tcp_fastopen_ended(tp, false);
+	if (__predict_false(tp->snd_max != tp->snd_una))
+		begin_in_flight(tp, timeouts);
 	tcp_timer_keep(tp);
 	soisconnected(so);
 	if (so->so_state & SS_CANTSENDMORE)
@@ -267,6 +300,21 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 }
 
 void
+tcp_usr_copy(struct socket *head, struct socket *copy)
+    REQUIRES(head->so_lock, copy->so_lock)
+{
+	struct tcpcb *from = sototcpcb(head);
+	struct tcpcb *tp = tcp_newtcpcb(copy);
+
+	so_assert_locked(from->t_inp.inp_socket);
+	so_assert_locked(tp->t_inp.inp_socket);
+	inherit(tp, from);
+	tp->t_deferaccept = from->t_deferaccept;
+	tp->t_fastopen = tcp_fastopen_share(from);
+	tcp_setstate(tp, TCPS_LISTEN);
+}
+
+void
 tcp_half_init(struct tcp_half *h, struct socket *head,
     const struct in_conninfo *c, tcp_seq irs, const struct tcpopts *to)
     REQUIRES(head->so_lock)
@@ -277,7 +325,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 
 	so_assert_locked(tp->t_inp.inp_socket);
 	*h = (struct tcp_half){
-		.hf_conn = *c, .hf_irs = irs,
+		.hf_conn = *c, .hf_irs = irs, .hf_ack = irs + 1,
 		.hf_flags = tcp_offers() & offered,
 		.hf_tsoffset = tcp_tsoffset(c), .hf_tsval = to->tsval,
 		.hf_mss = tcp_offermss(c, tp->t_usermss),
@@ -389,6 +437,46 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 }
 
 /*
+ * A SYN with Fast Open's option.  True: its cookie is valid, and *child has
+ * been made unless it could not be.
+ */
+__cold static bool
+listen_fast(struct socket *head, const struct tcpseg *sg, struct tcp_half *h,
+    struct socket **child) REQUIRES(head->so_lock)
+{
+	struct tcpcb *tp = sototcpcb(head);
+	struct tcp_half old;
+	nsec_t since;
+
+	so_assert_locked(tp->t_inp.inp_socket);
+	if (tcp_syncache_find(&h->hf_conn, &old, &since) ||
+	    !tcp_fastopen_check(tp, sg, h))
+		return (false);
+	h->hf_iss = tcp_newiss(&h->hf_conn);
+	*child = newchild(head, h);
+	tcp_fastopen_adopt(tp, *child, h);
+	return (true);
+}
+
+enum tcp_step
+tcp_listen_fast(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	tp->t_lastrecv = getuptime();
+	tp->snd_max = tp->iss;		/* the SYN-ACK is to be sent */
+	first_window(tp, sg);
+	sg->sg_seq++;
+	tcp_reass_fast(tp, sg);
+	(void)tcp_sendsyn(tp);	/* if it is lost, the timer retransmits it */
+	tp->snd_una = tp->snd_max;
+	tcp_mtu_init(tp);
+	tcp_cc_init(tp);
+	tcp_recover_init(tp);
+	soisconnected(tp->t_inp.inp_socket);
+	return (STEP_DROP);
+}
+
+/*
  * RFC 9293 section 3.10.7.2, state LISTEN.  If the segment completes a
  * handshake, it is for *child, which is locked and referenced.
  */
@@ -413,6 +501,9 @@ tcp_listen_input(struct socket *head, const struct tcpseg *sg,
 	}
 	tcp_half_init(&h, head, &sg->sg_conn, sg->sg_seq, &sg->sg_opt);
 	h.hf_flags |= tcp_ecn_requested(sg);
+	if (__predict_false(sg->sg_opt.fastopen != 0) &&
+	    listen_fast(head, sg, &h, child))
+		return (STEP_DROP);
 	if (atomic_load_u32(&tcp_syncookies) == SYNCOOKIES_ALWAYS ||
 	    (!tcp_syncache_add(&h) && atomic_load_u32(&tcp_syncookies) != 0))
 		tcp_syncookie_send(&h);
@@ -446,12 +537,16 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	first_window(tp, sg);
 	sg->sg_seq++;
 	if (!acked) {			/* simultaneous open */
+		if (tp->t_flags & TF_FOSYN)
+			tcp_fastopen_crossed(tp);
 		tcp_setstate(tp, TCPS_SYN_RECEIVED);
 		(void)tcp_sendsyn(tp);
 		if (sg->sg_len > 0 || (sg->sg_flags & TH_FIN) != 0)
 			tcp_reass_later(tp, sg);
 		return (STEP_DROP);
 	}
+	if (__predict_false(tp->t_flags & TF_FOSYN))
+		tcp_fastopen_answer(tp, sg);
 	established(tp);
 	tp->t_flags |= TF_ACKNOW;
 	/* our SYN advertised the buffer, unscaled, from here on */

@@ -6,12 +6,13 @@
 #ifndef NETINET_TCP_SYNCACHE_H
 #define NETINET_TCP_SYNCACHE_H
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_fastopen.h"
 
 /* The contents of both SYNs of a connection. */
 struct tcp_half {
 	struct in_conninfo hf_conn;
 	tcp_seq		 hf_iss, hf_irs;
+	tcp_seq		 hf_ack;	/* behind the peer's SYN and its data */
 	unsigned	 hf_flags;	/* negotiated: TF_TS, TF_WSCALE ... */
 	uint32_t	 hf_tsoffset;	/* offset of our timestamps */
 	uint32_t	 hf_tsval;	/* the peer's */
@@ -21,6 +22,8 @@ struct tcp_half {
 	struct ip_sendopts hf_opts;
 	unsigned	 hf_rexmits;	/* of our SYN, by its timer */
 	nsec_t		 hf_sent; /* time of our SYN if sent once, else 0 */
+	struct tcp_cookie hf_cookie;	/* of our SYN or SYN-ACK */
+	struct mbuf	*hf_data;	/* of our SYN; tcp_half_send() takes it */
 };
 
 /* Fills h from a SYN; head is locked. */

@@ -111,6 +111,8 @@ struct tcpstat tcpstat COUNTERS;
 	    "0: a loss reduces from the data in flight (RFC 5681 "	\
 	    "equation 4, RFC 9438 section 4.6); 1: from the congestion "	\
 	    "window, although it may not have been used, as in Linux")	\
+	X(tcp_fastopen, "fastopen", 1, 0, 3,				\
+	    "TCP Fast Open (RFC 7413): 1 client, 2 server, 3 both")	\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 

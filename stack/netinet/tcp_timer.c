@@ -326,7 +326,8 @@ timer_probe(struct tcpcb *tp, nsec_t now)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	(void)now;
-	tcp_tlp_probe(tp);
+	if (tp->t_state >= TCPS_ESTABLISHED)	/* else see TF_FASTOPEN */
+		tcp_tlp_probe(tp);
 	return (tp);
 }
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <netinet/ip.h>
 
+#include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_record.h"
+#include "netinet/tcp_socket.h"
 #include "netinet/tcp_var.h"
 
 static int
@@ -129,9 +131,10 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	struct in_endpoint ep;
+	const bool fast = (tp->t_flags & TF_FOCONNECT) ||
+	    (flags & MSG_FASTOPEN);
 	int error;
 
-	(void)flags;
 	so_assert_locked(tp->t_inp.inp_socket);
 	if (name == NULL) {
 		tcp_dissolve(tp);
@@ -142,9 +145,12 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
+	if ((flags & MSG_FASTOPEN) &&
+	    (atomic_load_u32(&tcp_fastopen) & FASTOPEN_CLIENT) == 0)
+		return (EOPNOTSUPP);
 	if (tp->t_used)		/* reused after disconnect, as in Linux */
 		tcp_renew(tp);
-	return (tcp_connect(tp, &ep));
+	return (tcp_connect(tp, &ep, fast));
 }
 
 static int
@@ -364,6 +370,7 @@ const struct protosw tcp_protosw = {
 	.pr_abort = tcp_usr_abort,
 	.pr_bind = tcp_usr_bind,
 	.pr_listen = tcp_usr_listen,
+	.pr_copy = tcp_usr_copy,
 	.pr_connect = tcp_usr_connect,
 	.pr_shutdown = tcp_usr_shutdown,
 	.pr_rcvd = tcp_rcvd,

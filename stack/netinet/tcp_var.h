@@ -7,6 +7,7 @@
  *			3.10.7.4, dispatch by state
  *	tcp_syn.c	the handshake, either side
  *	tcp_syncache.c	incomplete handshakes; tcp_syncookie.c: SYN cookies
+ *	tcp_fastopen.c	TCP Fast Open: server; tcp_fastopen_client.c
  *	tcp_ack.c	acknowledgements, windows, round-trip times
  *	tcp_sendmap.c	records of sent segments and their fate (SACK)
  *	tcp_rack.c	loss detection (RACK), tail loss probes (TLP)
@@ -93,6 +94,13 @@ enum tcp_timer {
 /* a delayed ACK was sent without data, and data was not answered since */
 #define	TF_ONEWAY	0x10000
 #define	TF_RECORDS	0x20000	/* MSG_EOR: the send buffer has records */
+/* Fast Open: the program has the connection before the handshake is complete */
+#define	TF_FASTOPEN	0x40000
+#define	TF_FOGRANT	0x80000	/* our SYN-ACK has a new cookie */
+#define	TF_FOCONNECT	0x100000 /* TCP_FASTOPEN_CONNECT */
+#define	TF_FODEFER	0x200000 /* our SYN waits for data */
+#define	TF_FOSYN	0x400000 /* our first SYN has the option */
+#define	TF_SYNDATA	0x800000 /* data of a SYN was acknowledged */
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -126,6 +134,7 @@ struct tcpcb {
 	struct inpcb	 t_inp;
 	enum tcp_state	 t_state;
 	unsigned	 t_flags;	/* TF_* */
+	struct tcp_fastopen *t_fastopen; /* of a listener or its child, or NULL */
 
 	/* Send sequence space (RFC 9293 figure 3). */
 	tcp_seq		 iss, snd_una;
@@ -241,34 +250,6 @@ struct tcpcb {
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 
 /*
- * State that outlives the control block: its users may hold nothing but a
- * reference to the socket.
- *	[s] so_lock
- *	[a] atomic
- */
-struct tcp_socket {
-	struct socket	 so;
-	/* deferred output (tcp_defer.c) */
-	/* [s] thread with the transmit batch */
-	struct thread	*batcher GUARDED_BY(so.so_lock);
-	atomic_u32	 batched;	/* [a] BATCHED_* */
-	/* net.inet.tcp.input=backlog (tcp_lock_backlog.c) */
-	/* [s] in a socket call, or NULL */
-	struct thread	*owner GUARDED_BY(so.so_lock);
-	/* [s] threads that wait for ownership */
-	unsigned	 ownerwaits GUARDED_BY(so.so_lock);
-	unsigned	 nbacklog GUARDED_BY(so.so_lock);	/* [s] */
-	/* [s] segments for the owner */
-	STAILQ_HEAD(, tcp_backlog) backlog GUARDED_BY(so.so_lock);
-} __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
-
-static inline struct tcp_socket *
-sototcp(struct socket *so)
-{
-	return ((struct tcp_socket *)so);
-}
-
-/*
  * The number of segments in len bytes, and the bytes in a last partial one.
  * Most lengths fit one segment, and a division would cost as much as a lock.
  */
@@ -366,13 +347,19 @@ void	 tcp_input(struct mbuf *, unsigned hlen);
 /* tcp_syn.c */
 enum tcp_step tcp_listen_input(struct socket *head, const struct tcpseg *,
 	    struct socket **child) REQUIRES(head->so_lock);
+/* A child accepted by Fast Open processes its SYN. */
+enum tcp_step tcp_listen_fast(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
 NOINLINE enum tcp_step tcp_synsent_input(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_synreceived_answer(struct tcpcb *tp, const struct tcpseg *)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
-int	 tcp_connect(struct tcpcb *tp, const struct in_endpoint *)
+void	 tcp_usr_copy(struct socket *head, struct socket *copy)
+	    REQUIRES(head->so_lock, copy->so_lock);
+/* fast: as MSG_FASTOPEN; the SYN may wait for data. */
+int	 tcp_connect(struct tcpcb *tp, const struct in_endpoint *, bool fast)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 int	 tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 
@@ -457,6 +444,9 @@ void	 tcp_reass_flush(struct tcpcb *);
  * 9293 section 3.10.7.3).
  */
 __cold void tcp_reass_later(struct tcpcb *, struct tcpseg *);
+/* Delivers the data of a SYN at once, but not its FIN. */
+__cold void tcp_reass_fast(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
 __cold unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* Whether the next ACK has SACK blocks to report. */
 static inline bool

@@ -92,7 +92,7 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 	}
 	error = in_pcbroute(inp, &ep, c);
 	/* sending binds an unbound socket */
-	if (error == 0 && inp->inp_port == NULL)
+	if (error == 0 && !inp->inp_entered)
 		error = in_pcbbind(inp, NULL);
 	c->lport = inp->inp_conn.lport;
 	return (error);

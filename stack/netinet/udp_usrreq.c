@@ -16,6 +16,9 @@
 
 struct udpstat udpstat COUNTERS;
 static struct inpcbtable udp_table, udplite_table;
+enum { UDP_GLOBAL, UDP_EPOCH };
+static const char *const table_names[] = { "global", "epoch", NULL };
+static atomic_u32 udp_lookup = UDP_EPOCH;	/* [I] after boot */
 static atomic_u32 udp_recvspace = 1024 * 1024;
 static atomic_u32 udp_sendspace = 256 * 1024;
 
@@ -24,6 +27,11 @@ static atomic_u32 udp_sendspace = 256 * 1024;
 	  .oid_ptr = &udpstat.name, .oid_descr = descr },
 
 static const struct sysctl_oid udp_oids[] = {
+	{ .oid_name = "net.inet.udp.pcbtable", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN, .oid_ptr = &udp_lookup,
+	  .oid_names = table_names,
+	  .oid_descr = "what a lookup of a socket takes: one lock (global), "
+	  "none (epoch)" },
 	{ .oid_name = "net.inet.udp.recvspace", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &udp_recvspace,
 	  .oid_min = 2048, .oid_max = 16777216,
@@ -369,7 +377,7 @@ udp_connect(struct socket *so, const struct sockname *name, int flags)
 	so->so_error = 0;
 	if (name == NULL)
 		return (0);
-	if (inp->inp_port == NULL && (error = in_pcbbind(inp, NULL)) != 0)
+	if (!inp->inp_entered && (error = in_pcbbind(inp, NULL)) != 0)
 		return (error);
 	error = in_pcbconnect(inp, &ep);
 	if (error == 0)
@@ -525,4 +533,14 @@ udp_init(void)
 	udp_variant(&udplite6_protosw, "udplite6", IPPROTO_UDPLITE, AF_INET6);
 	in_proto_register(IPPROTO_UDP, udp_input, udp_ctlinput);
 	in_proto_register(IPPROTO_UDPLITE, udplite_input, udplite_ctlinput);
+}
+
+int
+udp_start(void)
+{
+	const enum pcb_lookup lookup = atomic_load_u32(&udp_lookup) ==
+	    UDP_EPOCH ? PCBLOOKUP_ALL : PCBLOOKUP_LOCKS;
+
+	udp_table.it_lookup = udplite_table.it_lookup = lookup;
+	return (0);
 }

@@ -36,5 +36,6 @@ int	 udp_sendname(const struct socket *so, const struct sockname *to)
 int	 udp_send(struct socket *so, struct mbuf *, const struct sockname *to,
 	    const struct msghdr *, int flags) REQUIRES(so->so_lock);
 void	 udp_init(void);
+int	 udp_start(void);	/* after loader.conf was read */
 
 #endif /* NETINET_UDP_VAR_H */

@@ -18,7 +18,7 @@
 static bool
 all_gone(void *start)
 {
-	return (atomic_load_u32(&sockets) <= *(uint32_t *)start);
+	return (so_count() <= *(uint32_t *)start);
 }
 
 static bool
@@ -51,7 +51,7 @@ accept_and_close(void *arg)
 
 TEST(ten_thousand_connections_leave_nothing)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	uint64_t mbufs = t_sysctl("mbuf.outstanding");
 	struct socket *head;
 	struct thread *td;
@@ -76,7 +76,7 @@ TEST(ten_thousand_connections_leave_nothing)
 TEST(time_wait_is_bounded)
 {
 	uint64_t before = t_sysctl("net.inet.tcp.stats.timewaitover");
-	uint32_t bound = atomic_load_u32(&sockets) + 10;
+	uint32_t bound = so_count() + 10;
 	struct socket *head = t_listen(LO, 7501, 100), *a, *b;
 
 	t_sysctl_set("net.inet.tcp.maxtimewait", "10");
@@ -163,7 +163,7 @@ use_until_closed(void *arg)
 
 TEST(close_races_with_use)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *head = t_listen(LO, 7503, 5);
 
 	t_sysctl_set("net.inet.tcp.msl", "1");

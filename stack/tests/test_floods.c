@@ -226,6 +226,36 @@ TEST(an_evicted_neighbour_is_requested_again)
 	forget_all();
 }
 
+TEST(a_neighbour_changes_its_link_address)
+{
+	static const uint8_t other[6] = { 0x02, 'o', 't', 'h', 'e', 'r' };
+	const struct in_addr dst = addr("10.9.0.3");
+	struct mbuf *m;
+
+	resolve_left(dst);
+	expect_resolved(dst);
+	mem_input(mem[0], arp_frame(0, ARPOP_REPLY, other, dst,
+	    mem[0]->if_addr));
+	start_over();
+	send_left(dst);
+	m = take_sent(0);
+	CHECK(memcmp(mtod(m, struct ether_header *)->ether_dhost, other,
+	    6) == 0);
+	m_freem(m);
+	forget_all();
+}
+
+TEST(a_neighbour_in_use_is_requested_before_it_expires)
+{
+	resolve_left(addr("10.9.0.3"));
+	expect_resolved(addr("10.9.0.3"));
+	t_sleep(1180 * 1000);		/* max_age is 1200 s */
+	start_over();
+	send_left(addr("10.9.0.3"));
+	CHECK_EQ(sent[0].mq_len, 2);	/* the packet and a request */
+	forget_all();
+}
+
 /* A full table of confirmed neighbours takes another one during a scan. */
 TEST(a_new_neighbour_gets_into_a_full_table)
 {

@@ -302,6 +302,57 @@ TEST(each_flow_stays_in_order_whoever_else_sends)
 	CHECK(in_order);
 }
 
+#define	BURSTS		400
+
+/* A receive thread fills the queues faster than they are handled. */
+TEST(bursts_wait_for_room_and_lose_nothing)
+{
+	if (is_of("2005"))
+		return;
+	start_over("deferred");
+	set("net.isr.defaultqlimit", "64");
+	for (uint32_t i = 1; i <= BURSTS * 8; i += 8) {
+		netisr_burst_begin();
+		for (uint32_t k = 0; k < 8; k++)
+			for (uint32_t flow = 1; flow < 4; flow++)
+				CHECK_EQ(netisr_dispatch(NETISR_IP,
+				    packet(flow, i + k)), 0);
+		CHECK(i > 1 || !entered);
+		netisr_burst_end();
+	}
+	await_handled(3 * 8 * BURSTS);
+	CHECK(in_order);
+	set("net.isr.defaultqlimit", "256");
+}
+
+static void
+burst_before_hybrid(void *arg)
+{
+	(void)arg;
+	start_over("deferred");
+	netisr_burst_begin();
+	CHECK_EQ(send_packet(1), 0);
+	set("net.isr.dispatch", "hybrid");
+	CHECK_EQ(send_packet(2), 0);
+	netisr_burst_end();
+	await_handled(2);
+	CHECK(in_order);
+}
+
+/*
+ * A packet in a burst is not overtaken by one that is handled at once.  Only
+ * the CPU of a stream does that, and the first stream's is CPU 0.
+ */
+TEST(bursts_and_hybrid_dispatch_keep_the_order)
+{
+	struct thread *td;
+
+	if (is_of("2005"))
+		return;
+	CHECK_EQ(kthread_create("test", 0, burst_before_hybrid, NULL, &td), 0);
+	kthread_join(td);
+}
+
 /* The worker that gets a packet of a flow from a queue of the interface. */
 static unsigned
 worker_of(uint32_t flow, unsigned queue)

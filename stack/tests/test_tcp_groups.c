@@ -22,7 +22,7 @@
 static bool
 all_gone(void *start)
 {
-	return (atomic_load_u32(&sockets) <= *(uint32_t *)start);
+	return (so_count() <= *(uint32_t *)start);
 }
 
 struct pair {
@@ -98,7 +98,7 @@ TEST(a_listener_of_an_address_comes_before_one_of_any)
 TEST(calls_leave_notes_to_the_workers)
 {
 	uint64_t notes = t_sysctl("net.inet.ip.stats.pcbnotes");
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *head = t_listen(LO, 7703, CONNECTIONS);
 	struct pair pairs[CONNECTIONS];
 
@@ -191,7 +191,7 @@ answer_often(void *arg)
 TEST(threads_call_while_others_hang_up)
 {
 	enum { CALLERS = 4 };
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct thread *td[2 * CALLERS];
 	struct socket *head[CALLERS];
 

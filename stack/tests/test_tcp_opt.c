@@ -69,6 +69,46 @@ TEST(malformed_options_end_the_list)
 	CHECK(tcp_opt_parse(fine, 0, true, &to));
 }
 
+/* RFC 7413 section 4.1.1. */
+TEST(cookies_survive_the_wire)
+{
+	static const unsigned lens[] = { 0, 4, 8, 16 };
+	uint8_t buf[TCP_OPT_MAX];
+	struct tcpopts to = { .has_mss = true, .mss = 1460, .has_ts = true,
+	    .has_wscale = true, .has_sackok = true }, got;
+
+	for (size_t i = 0; i < sizeof(to.cookie); i++)
+		to.cookie[i] = (uint8_t)(i + 1);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		unsigned n;
+
+		to.fastopen = (uint8_t)(TCP_FASTOPEN_REQUEST + lens[i]);
+		n = tcp_opt_build(buf, &to);
+		CHECK_EQ(n % 4, 0);
+		CHECK(tcp_opt_parse(buf, n, true, &got));
+		CHECK_EQ(got.fastopen, to.fastopen);
+		CHECK(memcmp(got.cookie, to.cookie, lens[i]) == 0);
+		CHECK(got.has_mss && got.has_ts && got.has_wscale);
+		CHECK(tcp_opt_parse(buf, n, false, &got));
+		CHECK_EQ(got.fastopen, 0);
+	}
+}
+
+/* A SYN has no SACK blocks: the last of both options counts. */
+TEST(a_cookie_is_no_sack_block)
+{
+	static const uint8_t b[] = { 5, 10, 0, 0, 0, 1, 0, 0, 0, 2,
+	    34, 6, 9, 8, 7, 6 };
+	struct tcpopts to;
+
+	CHECK(tcp_opt_parse(b, sizeof(b), true, &to));
+	CHECK_EQ(to.fastopen, 6);
+	CHECK_EQ(to.nsack, 0);
+	CHECK(tcp_opt_parse(b, sizeof(b), false, &to));
+	CHECK_EQ(to.fastopen, 0);
+	CHECK_EQ(to.nsack, 1);
+}
+
 TEST(window_scale_is_limited)
 {
 	static const uint8_t b[] = { 3, 3, 15, 0 };

@@ -481,6 +481,11 @@ TEST(values_and_errors_are_those_of_linux)
 		{ TCP_DEFER_ACCEPT, -1, 0, 0 },
 		{ TCP_CORK, 7, 0, 1 }, { TCP_CORK, 0, 0, 0 },
 		{ TCP_NODELAY, -1, 0, 1 }, { TCP_QUICKACK, 1, 0, 1 },
+		{ TCP_FASTOPEN, -1, EINVAL, 0 }, { TCP_FASTOPEN, 7, 0, 7 },
+		{ TCP_FASTOPEN, 70000, 0, SOMAXCONN },
+		{ TCP_FASTOPEN_CONNECT, 2, EINVAL, 0 },
+		{ TCP_FASTOPEN_CONNECT, 1, 0, 1 },
+		{ TCP_FASTOPEN_CONNECT, 0, 0, 0 },
 		{ TCP_INQ, 2, EINVAL, 0 }, { TCP_INQ, 1, 0, 1 },
 		{ TCP_NOTSENT_LOWAT, 1, 0, 1 },
 	};

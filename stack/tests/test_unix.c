@@ -60,7 +60,7 @@ unix_connect(struct socket *so, unsigned n)
 static bool
 none_left(void *start)
 {
-	return (atomic_load_u32(&sockets) <= *(uint32_t *)start);
+	return (so_count() <= *(uint32_t *)start);
 }
 
 static void
@@ -125,7 +125,7 @@ client_main(void *arg)
 
 TEST(many_connections_to_one_listener)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *head = unix_socket(SOCK_STREAM);
 	unsigned name = 1;
 	void *names[THREADS] = { &name, &name, &name, &name };
@@ -185,7 +185,7 @@ use_main(void *arg)
 TEST(closing_what_others_use)
 {
 	const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct thread *td[THREADS];
 	struct socket *pair[2];
 
@@ -282,7 +282,7 @@ pass_main(void *arg)
 
 TEST(descriptors_in_rings_are_collected)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 
 	fileops = &tfile_ops;
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -322,7 +322,7 @@ circle_main(void *arg)
 
 TEST(datagram_sockets_connect_in_circles)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 
 	run_numbered(circle_main);
 	CHECK(t_until(none_left, &start));
@@ -349,7 +349,7 @@ come_and_go_main(void *arg)
 
 TEST(listeners_close_while_others_connect)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 
 	run_numbered(come_and_go_main);
 	CHECK(t_until(none_left, &start));

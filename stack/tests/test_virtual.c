@@ -87,6 +87,33 @@ TEST(time_stands_still_outside_the_stack)
 	CHECK_EQ(norder, 1);
 }
 
+static void
+count_run(void *arg)
+{
+	atomic_fetchadd_u32(arg, 1);
+}
+
+/* Waiting threads yield often: that must give no CPU to other programs. */
+TEST(a_yield_runs_the_next_thread_and_takes_no_time)
+{
+	atomic_u32 runs = 0;
+	struct thread *td = t_thread(count_run, &runs);
+	struct callout c;
+	nsec_t start;
+
+	norder = 0;
+	callout_init(&c);
+	callout_reset(&c, NSEC_PER_SEC, note, (void *)(uintptr_t)"c");
+	start = mach_uptime();
+	mach_yield();
+	CHECK_EQ(atomic_load_u32(&runs), 1);
+	for (unsigned i = 0; i < 100; i++)
+		mach_yield();
+	CHECK(mach_uptime() - start < NSEC_PER_MSEC);
+	CHECK_EQ(norder, 0);
+	CHECK(callout_stop(&c));
+	t_join(td);
+}
 
 int
 main(int argc, char **argv)

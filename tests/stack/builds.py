@@ -84,6 +84,17 @@ def environment(build: Build) -> Mapping[str, str]:
     return {**os.environ, **compiler, "CC_LD": build.linker}
 
 
+def run(*words: str, env: Mapping[str, str] | None = None) -> None:
+    """Runs a program and prints its output on standard error when it has ended; standard output is for results. Raises
+    CalledProcessError if it has failed.
+
+    Ctrl-C reaches it too, and meson then prints a traceback, of which nothing is shown.
+    """
+    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout, end="", file=sys.stderr, flush=True)
+    done.check_returncode()
+
+
 def configure(name: str) -> Path:
     """Configures build/NAME unless it is; returns the directory. The caller holds the lock."""
     build, directory = BUILDS[name], ROOT / "build" / name
@@ -93,7 +104,7 @@ def configure(name: str) -> Path:
         return directory
     shutil.rmtree(directory, ignore_errors=True)
     words = [MESON, "setup", str(directory), str(ROOT / "stack"), "--libdir", "lib", "-Ddevelopment=true"]
-    subprocess.run([*words, *build.options], env=environment(build), check=True)
+    run(*words, *build.options, env=environment(build))
     stamp.write_text(wanted, encoding="utf-8")
     return directory
 
@@ -103,7 +114,7 @@ def make(name: str, *targets: str) -> Path:
     with locked(ROOT / "build" / name):
         directory = configure(name)
         jobs = str(min(2, os.cpu_count() or 1))
-        subprocess.run(["ninja", "-C", str(directory), "-j", jobs, "--quiet", "all", *targets], check=True)
+        run("ninja", "-C", str(directory), "-j", jobs, "--quiet", "all", *targets)
     return directory
 
 

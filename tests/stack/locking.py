@@ -23,17 +23,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.stack.builds import ROOT, configure, locked
+from tests.stack.builds import ROOT, configure, locked, run
 
 STACK = ROOT / "stack"
 BUILD = "clang"
-GUARDED_MIN = 242
+GUARDED_MIN = 264
 """Fields with the attribute: raise it with each new one."""
 EXCEPTIONS_MAX = 20
 """Functions that are not analysed: lower it with each removed one."""
 UNGUARDED_MAX = 0
 """Fields with a lock's letter and no attribute: lower it, to 0."""
-UNVERIFIED_MAX = 75
+UNVERIFIED_MAX = 74
 """Statements about a lock that neither the analysis nor a build verifies."""
 NO_LOCK = {
     "I": "immutable",
@@ -218,7 +218,7 @@ def check() -> int:
     """Checks all sources; the exit status."""
     with locked(ROOT / "build" / BUILD):
         directory = configure(BUILD)
-        subprocess.run(["ninja", "-C", str(directory), "--quiet", "build.ninja"], check=True)
+        run("ninja", "-C", str(directory), "--quiet", "build.ninja")
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         reports = list(pool.map(lambda path: tidy(path, directory), compiled(directory)))
     wrong = dict.fromkeys(report for report in reports if report)  # those of a header are reported with each source

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ def test_all_scripts_pass_with_each_protocol(tmp_path: Path) -> None:
     """In a process of its own, because a fork of pytest's takes as long as a script."""
     results = tmp_path / "results.json"
     words = [sys.executable, "-m", "tests.stack.conformance", "--json", str(results)]
-    done = subprocess.run(words, cwd=builds.ROOT, capture_output=True, text=True, timeout=800)
+    done = subprocess.run(words, cwd=builds.ROOT, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     played = {(each["script"], each["family"]) for each in json.loads(results.read_text()) if each["result"] == "pass"}
     assert played == {(case.name, family) for case in cases.read_folder(table.OWN) for family in case.families}
@@ -50,6 +52,17 @@ def test_a_difference_is_reported_with_its_line(library: Path, tmp_path: Path, l
     assert result.error is not None
     assert result.error.startswith("line 6: ")
     assert error in result.error
+
+
+def test_a_script_that_hangs_is_ended(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the state of its threads."""
+    (tmp_path / "hangs.pkt").write_text((table.OWN / "parts" / "listen.pkt").read_text())
+    monkeypatch.setattr(runs, "WAIT", 0)
+    monkeypatch.setattr(runs, "play", lambda *_, **__: time.sleep(60))
+    [case, *_] = cases.read_folder(tmp_path)
+    [result] = runs.run(library, [(case, "ipv4")])
+    assert result.error is not None
+    assert re.fullmatch(r"not finished after 0 seconds; its threads: \S+ [A-Z] \d\.\d+ s \w+", result.error)
 
 
 def test_what_is_ignored_makes_no_difference(library: Path, tmp_path: Path) -> None:

@@ -136,8 +136,16 @@ def test_an_explained_run_is_the_same(sim: Installed) -> None:
         (("tcp", "16", "net.inet.tcp.input=giant"), "giant", "Giant", "isr_handle net/netisr.c:"),
         (("tcp", "16", "net.inet.tcp.input=exclusive"), "netlock", "net", "rx_burst_open net/rx_burst.c:"),
         (("tcp", "16", "net.inet.tcp.input=shared-socket net.lock.readers=word"), "netlock", None, "rx_burst_open"),
+        (("udp", "32", "net.inet.udp.pcbtable=global"), "udp_table", None, "lookup_lock netinet/in_pcbtable.c:"),
+        (("crr", "32", "kern.callout.wheels=one"), "wheels", "callout", "callout_reset kern/callout.c:"),
+        (("crr", "32", "kern.ipc.listeners=one"), "soalloc()+0", "socket", "solock_at kern/solock.h:"),
         (("tcp", "64", "kern.mbuf.recycle=fifo"), "depots", "mbuf", "depot_take kern/mbuf_alloc.c:"),
-        (("forward", "16", "net.isr.dispatch=deferred"), "streams", "netisr", "queue_to net/netisr_stream.c:"),
+        (
+            ("forward", "16", "net.isr.dispatch=deferred net.isr.feedback=0"),
+            "streams",
+            "netisr",
+            "isr_stream_put net/netisr_stream.c:",
+        ),
     ],
     ids=lambda value: value[2] if isinstance(value, tuple) else value,
 )

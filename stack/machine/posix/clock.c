@@ -135,6 +135,12 @@ cpu_leave(void)
 {
 }
 
+void
+mach_yield(void)
+{
+	sched_yield();
+}
+
 /* Called for each packet: since glibc 2.35 the kernel stores the CPU here. */
 int
 cpu_current(void)

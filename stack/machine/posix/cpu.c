@@ -197,12 +197,6 @@ mach_cpu_relax(void)
 #endif
 }
 
-void
-mach_yield(void)
-{
-	sched_yield();
-}
-
 /* Tested on the calling thread, whose policy is restored afterwards. */
 int
 mach_sched_set(enum mach_sched how, int prio)

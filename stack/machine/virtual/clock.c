@@ -228,6 +228,18 @@ cpu_start(struct cpu_turn *t)
 	free(t);
 }
 
+/* The host's CPU stays with this thread: all others wait for their turn. */
+void
+mach_yield(void)
+{
+	pthread_mutex_lock(&cpu.lock);
+	if (has_cpu && !TAILQ_EMPTY(&cpu.queue)) {
+		cpu.taken = false;
+		acquire();
+	}
+	pthread_mutex_unlock(&cpu.lock);
+}
+
 void
 cpu_enter(void)
 {

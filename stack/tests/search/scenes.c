@@ -9,7 +9,7 @@
 bool
 scene_none_left(void *start)
 {
-	return (atomic_load_u32(&sockets) <= *(uint32_t *)start);
+	return (so_count() <= *(uint32_t *)start);
 }
 
 void

@@ -141,7 +141,7 @@ watch_it(void *fd)
 static void
 meet(void (*const what[THREADS])(void *))
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	const int fd = make_socket();
 	struct thread *td[THREADS];
 
@@ -285,7 +285,7 @@ replace_reserved(void *fd)
 static void
 reserve_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	void *const fd = (void *)(intptr_t)fd_reserve();
 	struct thread *td[2];
 

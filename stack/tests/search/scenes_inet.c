@@ -38,7 +38,7 @@ connect_pair(struct socket *pair[2])
 static void
 shut_pair(void (*close0)(void *), void (*close1)(void *))
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *pair[2];
 	struct thread *td[5];
 
@@ -92,7 +92,7 @@ accept_until_closed(void *head)
 static void
 accept_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *head = t_listen(LO, PORT, 1);
 	struct thread *td[4];
 
@@ -103,6 +103,28 @@ accept_scene(void)
 	td[3] = t_thread(scene_close_one, head);
 	for (unsigned i = 0; i < 4; i++)
 		t_join(td[i]);
+	CHECK(t_until(scene_none_left, &start));
+}
+
+/* A thread that waits for one connection does not sleep on. */
+static void
+accept_once(void *head)
+{
+	reset_one(t_accept(head));
+}
+
+static void
+copies_scene(void)
+{
+	uint32_t start = so_count();
+	struct socket *head = t_listen(LO, PORT, 4);
+	struct thread *td[2];
+
+	td[0] = t_thread(accept_once, head);
+	td[1] = t_thread(connect_once, NULL);
+	t_join(td[0]);
+	t_join(td[1]);
+	(void)soclose(head);
 	CHECK(t_until(scene_none_left, &start));
 }
 
@@ -117,7 +139,7 @@ accept_and_close(void *head)
 static void
 listen_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct thread *td[2];
 
 	td[0] = t_thread(accept_and_close, t_listen(LO, PORT, 1));
@@ -156,7 +178,7 @@ look(void *so)
 static void
 request_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *pair[2];
 	struct thread *td[4];
 
@@ -279,6 +301,80 @@ loopback_scene(void)
 		(void)soclose(so[i]);
 }
 
+/*
+ * Datagrams to neighbours of which the table has room for one: each sender
+ * evicts the entry that the other one reads.  Datagrams are lost meanwhile.
+ */
+static void
+send_to_neighbour(void *arg)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+	struct sockaddr_in sin;
+	size_t sent;
+	char ip[16];
+
+	snprintf(ip, sizeof(ip), "10.1.1.%u", 2 + (unsigned)(uintptr_t)arg);
+	sin = t_addr(ip, PORT);
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
+	for (unsigned i = 0; i < DATAGRAMS; i++)
+		(void)t_trysend(so, "!", 1, 0, &sent);
+	(void)soclose(so);
+}
+
+static void
+neighbour_scene(void)
+{
+	struct thread *td[3];
+
+	for (uintptr_t i = 0; i < nitems(td); i++)
+		td[i] = t_thread(send_to_neighbour, (void *)i);
+	for (unsigned i = 0; i < nitems(td); i++)
+		t_join(td[i]);
+}
+
+/* Datagrams to a port that another thread binds and closes meanwhile. */
+static void
+send_to_port(void *arg)
+{
+	struct sockaddr_in sin = t_addr(LO, PORT);
+	struct socket *so = t_socket(SOCK_DGRAM);
+	size_t sent;
+
+	(void)arg;
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
+	for (unsigned i = 0; i < DATAGRAMS; i++)
+		(void)t_trysend(so, "!", 1, 0, &sent);
+	(void)soclose(so);
+}
+
+static void
+bind_and_close(void *arg)
+{
+	struct sockaddr_in sin = t_addr(LO, PORT);
+
+	(void)arg;
+	for (unsigned i = 0; i < DATAGRAMS; i++) {
+		struct socket *so = t_socket(SOCK_DGRAM);
+
+		CHECK_EQ(sobind(so, (struct sockaddr *)&sin, sizeof(sin)), 0);
+		(void)soclose(so);
+	}
+}
+
+static void
+udp_close_scene(void)
+{
+	uint32_t start = so_count();
+	struct thread *td[3];
+
+	td[0] = t_thread(bind_and_close, NULL);
+	td[1] = t_thread(send_to_port, NULL);
+	td[2] = t_thread(send_to_port, NULL);
+	for (unsigned i = 0; i < nitems(td); i++)
+		t_join(td[i]);
+	CHECK(t_until(scene_none_left, &start));
+}
+
 static void
 reconfigure(void *arg)
 {
@@ -311,7 +407,12 @@ const struct scene inet_scenes[] = {
 	{ "tcp-reset", "... or reset from one", TCP, NULL, reset_scene },
 	{ "tcp-accept", "connections to a listener that is closed", TCP,
 	    NULL, accept_scene },
-	{ "tcp-listen", "a connection whose listener is closed at once", TCP,
+	{ "tcp-copies", "a connection for a thread that waits for it", TCP,
+	    NULL, copies_scene },
+	{ "tcp-listen", "a connection whose listener is closed at once",
+	    TCP "kern.ipc.listeners=one net.inet.tcp.listeners=lock", NULL,
+	    listen_scene },
+	{ "tcp-copies-close", "the same, where the listener has copies", TCP,
 	    NULL, listen_scene },
 	{ "tcp-batch", "the same, where segments keep the lock",
 	    TCP "net.inet.tcp.input=shared-socket-batch", NULL, accept_scene },
@@ -322,6 +423,11 @@ const struct scene inet_scenes[] = {
 	    mirror_scene },
 	{ "loopback", "datagrams to itself, which the sender handles",
 	    "lock.mutex=block", NULL, loopback_scene },
+	{ "neighbour", "datagrams to more neighbours than the table has room "
+	    "for", MIRRORS "net.link.ether.arp.maxentries=1", mirror_prepare,
+	    neighbour_scene },
+	{ "udp-close", "datagrams to a socket that is closed",
+	    "lock.mutex=block", NULL, udp_close_scene },
 	{ "reconfigure", "datagrams while their dispatch changes", MIRRORS,
 	    mirror_prepare, reconfigure_scene },
 	{ .name = NULL },

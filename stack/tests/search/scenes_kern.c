@@ -87,6 +87,43 @@ callout_scene(void)
 	run_threads(use_alarm);
 }
 
+/* Threads that sleep until the callout that they have set. */
+static void
+rouse(void *arg)
+{
+	mtx_lock(&store.lock);
+	*(bool *)arg = true;
+	wakeup(arg);
+	mtx_unlock(&store.lock);
+}
+
+static void
+sleep_by_alarm(void *arg)
+{
+	const nsec_t delay = (1 + (uintptr_t)arg) * NSEC_PER_MSEC / 2;
+	struct callout c;
+
+	callout_init(&c);
+	for (unsigned i = 0; i < 3; i++) {
+		bool rung = false;
+
+		(void)callout_reset(&c, delay, rouse, &rung);
+		mtx_lock(&store.lock);
+		while (!rung)
+			(void)msleep(&rung, &store.lock, 0, "alarm",
+			    NSEC_FOREVER);
+		mtx_unlock(&store.lock);
+		(void)callout_drain(&c);
+	}
+}
+
+static void
+clock_scene(void)
+{
+	mtx_init(&store.lock, LC_TEST);
+	run_threads(sleep_by_alarm);
+}
+
 /* An object that is read without a lock is replaced and retired. */
 #define	REPLACED	3
 
@@ -205,6 +242,8 @@ const struct scene kern_scenes[] = {
 	    "lock.mutex=block", NULL, sleep_scene },
 	{ "callout", "callouts are set, reset and drained by four threads",
 	    "lock.mutex=block", NULL, callout_scene },
+	{ "clock", "four threads sleep until callouts of their own",
+	    "lock.mutex=block", NULL, clock_scene },
 	{ "epoch", "three threads look at what one replaces",
 	    "lock.mutex=block", NULL, epoch_scene },
 	{ "mbuf", "four threads exchange large buffers through two depots",

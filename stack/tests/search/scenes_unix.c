@@ -15,7 +15,7 @@
 static void
 pair_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *pair[2];
 	struct thread *td[5];
 
@@ -37,7 +37,7 @@ pair_scene(void)
 static void
 share_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *pair[2];
 	struct thread *td[5];
 
@@ -90,7 +90,7 @@ accept_until_closed(void *head)
 static void
 accept_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *head;
 	struct thread *td[4];
 
@@ -179,7 +179,7 @@ open_file(unsigned n, struct socket *so)
 static void
 rights_scene(void)
 {
-	uint32_t start = atomic_load_u32(&sockets);
+	uint32_t start = so_count();
 	struct socket *outer[2], *inner[2], *last;
 	struct thread *td[2];
 

@@ -19,7 +19,7 @@ _MORE = {
     "MSG_ZEROCOPY": 0x4000000, "SO_ZEROCOPY": 60, "IPV6_TCLASS": 67, "TCP_USER_TIMEOUT": 18, "IP_TTL": 2,
     "SOL_TCP": 6, "TCP_SAVED_SYN": 28, "TCP_SAVE_SYN": 27, "TCP_NOTSENT_LOWAT": 25, "SO_RCVLOWAT": 18,
     "TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
-    "TCP_RTO_MAX_MS": 44,
+    "TCP_RTO_MAX_MS": 44, "TCP_FASTOPEN_CONNECT": 30, "TCP_FASTOPEN_KEY": 33, "TCPI_OPT_SYN_DATA": 32,
 }  # fmt: skip
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscales", "flags")
 _WORDS = (
@@ -46,7 +46,7 @@ def info(data: bytes) -> dict[str, int]:
     """The members of Linux's struct tcp_info, with its prefix, and its constants."""
     values = struct.unpack(f"={len(_BYTES)}B{len(_WORDS)}I", data[:INFO_SIZE])
     members = {f"tcpi_{name}": value for name, value in zip(_BYTES + _WORDS, values, strict=True)}
-    return {**members, **{name: value for name, value in _MORE.items() if name.startswith("TCP_CA_")}}
+    return {**members, **{name: value for name, value in _MORE.items() if name.startswith(("TCP_CA_", "TCPI_"))}}
 
 
 def memory(word: str) -> ctypes.Array[ctypes.c_char]:

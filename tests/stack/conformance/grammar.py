@@ -3,7 +3,8 @@
 
 Beyond packetdrill's, the brackets before the flags of a packet may say: [tos N], [ttl N], [port N] (the peer's),
 [dport N], [from ADDRESS], [to ADDRESS], [badsum] (a wrong checksum), [ipopt HEX], [doff N], [higher] and
-[unrelated] (an initial sequence number); and `hex 1e00` is an option in bytes.
+[unrelated] (an initial sequence number); `hex 1e00` is an option in bytes, and `FO @name` the cookie of TCP Fast Open
+that the stack sent with this name first.
 """
 
 from __future__ import annotations

@@ -67,6 +67,7 @@ class Player:
         self.descriptors: dict[int, int] = {}
         self.written: dict[int, int] = {}
         self.read: dict[int, int] = {}
+        self.cookies: dict[str, str] = {}  # of TCP Fast Open, by the name in the script
         self.urgent = False  # read positions are not sequence numbers
         self.pending: tuple[wire.Segment | bytes, float] | None = None
         self.blocked: tuple[threading.Thread, list[float], float] | None = None
@@ -178,6 +179,8 @@ class Player:
             elif name == "TS":
                 echo = int(values[3])
                 word = f"TS val {values[1]} ecr {connection.stamps.get(echo, echo)}"  # noqa: PLW2901
+            elif name == "FO" and values:
+                word = f"FO {self.cookies.get(values[0], values[0])}"  # noqa: PLW2901
             words.append(word)
         first = action.seq + ("S" in action.flags)
         port = PORT if "dport" not in marks else int(marks["dport"])
@@ -284,6 +287,9 @@ class Player:
                 given, live = word.split(), found[index].split()
                 connection.stamps[int(given[2])] = int(live[2])
                 expected[index] = f"TS val {live[2]} ecr {given[4] if given[4] != 'any' else live[4]}"
+            if word.startswith("FO @") and index < len(found) and found[index].startswith("FO "):
+                # The stack's cookies are secret: the first one with this name.
+                expected[index] = f"FO {self.cookies.setdefault(word.split()[1], found[index].split()[1])}"
         if "order" in self.loose:
             found, expected = (sorted(set(words) - {"nop", "eol"}) for words in (found, expected))
         if found != expected:
@@ -424,6 +430,12 @@ class Player:
 
     def _do_send(self, call: Call) -> Callable[[], None]:
         return self._sends(call, calls.constant(call.args[3]))
+
+    def _do_sendto(self, call: Call) -> Callable[[], None]:
+        again = call.args[4] == "again"
+        self.fresh |= not again
+        where = self._address("...", PEER[self.family])
+        return self._sends(call, calls.constant(call.args[3]), where, len(where))
 
     def _reads(self, call: Call, flags: int, *more: object) -> Callable[[], None]:
         number, buffer = int(call.args[0]), ctypes.create_string_buffer(int(call.args[2]))

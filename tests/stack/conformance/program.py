@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.stack.conformance.cases import FAMILIES, clauses
-from tests.stack.conformance.runs import Result
+from tests.stack.conformance.runs import WAIT, Result
 from tests.stack.topology import Installed
 
 UPWARDS = re.compile(r"(?:\.\./)+[\w./-]+")
 PROGRAMS = (".sh", ".py")
-WAIT = 60  # virtual hours pass in no time, so a longer script hangs
 # Options of packetdrill for each family, with the constants that google's run_all.py defines.
 _IPV4 = ("--local_ip=192.168.0.1", "--remote_ip=192.0.2.1", "-D", "CODE=host_unreachable")
 _IPV4_ERRORS = ("-D", "CMSG_LEVEL_IP=SOL_IP", "-D", "CMSG_TYPE_RECVERR=IP_RECVERR")

@@ -15,7 +15,8 @@ from pathlib import Path
 from tests.stack.conformance.cases import Case
 from tests.stack.conformance.play import MismatchError, play
 
-WAIT = 60  # virtual hours pass in no time, so a longer script hangs
+WAIT = 300
+"""Seconds of real time until a script hangs: virtual hours take less than one, but the machine may be busy."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ def _child(answer: Connection, library: Path, case: Case, family: str, options: 
         answer.send(f"{type(error).__name__}: {error}")
     answer.close()
     os._exit(0)  # threads of the stack and blocked calls end with the process
+
+
+def _threads(pid: int | None) -> str:
+    """The threads of a process that hangs, each with its state, CPU seconds and where it waits (proc(5))."""
+    found = []
+    for folder in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        try:
+            name, _, fields = (folder / "stat").read_text(encoding="utf-8").partition("(")[2].rpartition(") ")
+            where = (folder / "wchan").read_text(encoding="utf-8")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile
+        state, *numbers = fields.split()
+        seconds = (int(numbers[10]) + int(numbers[11])) / os.sysconf("SC_CLK_TCK")
+        found.append(f"{name} {state} {seconds} s {where}")
+    return ", ".join(found)
 
 
 def run(
@@ -69,8 +85,8 @@ def run(
                     child.join()
                     error = f"the stack ended with status {child.exitcode}"
             elif time.monotonic() > deadline:
+                error = f"not finished after {WAIT} seconds; its threads: {_threads(child.pid)}"
                 child.kill()
-                error = f"not finished after {WAIT} seconds"
             else:
                 continue
             child.join()

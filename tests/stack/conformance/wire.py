@@ -139,6 +139,9 @@ _ENCODERS: dict[str, Callable[[list[str]], bytes]] = {
     "wscale": lambda values: struct.pack("!BBB", 3, 3, int(values[0])),
     "sackok": lambda _: b"\4\2",
     "sack": _sack,
+    "fo": lambda values: (
+        struct.pack("!BB", 34, 2 + len(values[0]) // 2 if values else 2) + bytes.fromhex("".join(values))
+    ),
     "ts": lambda values: struct.pack("!BBII", 8, 10, int(values[1]) % 2**32, int(values[3]) % 2**32),
 }
 
@@ -173,6 +176,8 @@ def decode_options(data: bytes) -> list[str]:
                 edges = struct.unpack(f"!{len(value) // 4}I", value)
                 pairs = zip(edges[::2], edges[1::2], strict=True)
                 words.append("sack " + " ".join(f"{a}:{b}" for a, b in pairs))
+            case 34:
+                words.append(f"FO {value.hex()}".rstrip())
             case 8:
                 words.append("TS val {} ecr {}".format(*struct.unpack("!II", value)))
             case _:
