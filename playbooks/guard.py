@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import importlib
 import io
 import json
 import os
@@ -167,18 +168,12 @@ def refuse(why: str, order: str) -> NoReturn:
     sys.exit(REFUSED)
 
 
-def run(call: Call, modules: str) -> None:
-    """Replaces this process by the installed module."""
-    from ansible.module_utils._internal._ansiballz import _loader
+def run(call: Call) -> None:
+    """Runs the installed module in this process, which ends with it."""
+    from ansible.module_utils import module
 
-    values = {**call.parameters, **call.internal, "_ansible_module_name": call.module}
-    _loader.run_module(
-        json_params=json.dumps({"ANSIBLE_MODULE_ARGS": values}).encode(),
-        profile="legacy",
-        module_fqn=f"ansible.legacy.{call.module}",
-        modlib_path=modules,
-        extensions={},
-    )
+    main = importlib.import_module(f"ansible.legacy.{call.module}").main
+    module.call(main, {**call.parameters, **call.internal})
 
 
 def main() -> None:
@@ -194,7 +189,7 @@ def main() -> None:
         call = judge(listen(order, sys.stdin.buffer, INSTALLED), policy)
     except Refused as refusal:
         refuse(str(refusal), order)
-    run(call, INSTALLED)
+    run(call)
 
 
 if __name__ == "__main__":

@@ -46,8 +46,9 @@ class Bench:
     hosts: Mapping[str, InventoryHost]
 
 
-def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]) -> None:
-    """Boots `variant` and takes the `missing` measurements of the planned boot.
+def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]) -> bool:
+    """Boots `variant` and takes the `missing` measurements of the planned boot. Returns whether further boots of the
+    variant can succeed: not if a kernel that counts panics, hangs or reports an error.
 
     Raises PlayCancelledError; OSError without space for this machine's own files (the boot is then left to `restore`);
     and DatabaseGoneError. Any other exception fails this boot, and the run goes on with the next one.
@@ -57,7 +58,9 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     # All variants of a block have the same one, in every run.
     seed = planned.block + 1 if bench.plan.origin != Origin.MEASURED else None
     boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout, seed))
-    _Booted(bench, boot, variant, missing).go()
+    booted = _Booted(bench, boot, variant, missing)
+    booted.go()
+    return not booted.broken
 
 
 class _Booted:
@@ -85,6 +88,7 @@ class _Booted:
         self.samples: list[RawSample] = []
         self.up = False
         self.error = ""
+        self.broken = False
         self.late = ""
         self.debugger = ""
         self.counters: Mapping[str, str] | None = None
@@ -229,7 +233,7 @@ class _Booted:
         """Stores what each load cost on a boot of a kernel that counts, or why that failed."""
         self.printed = sample.stderr
         if why := counted.failure(sample):
-            self.error = f"{self.boot.variant.name} does not boot and run its loads: {why}"
+            self.error, self.broken = why, True
             self.samples = []
             return
         for part in counted.by_load(sample, [planned.test.name for planned in self.left]):

@@ -30,9 +30,9 @@ from runners import health_check, heartbeat, recovery, worker_losses
 from runners.ansible.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.ansible.plays import Plays
 from runners.boots import Bench, run_boot
+from runners.building import Kernels, Stacks, patched
 from runners.db_retry import DatabaseGoneError, retry_db
 from runners.heartbeat import Heartbeat, StopRequestedError
-from runners.kernels import Kernels, patched
 from runners.stopping import Settled, closing, settled
 
 log = logging.getLogger(__name__)
@@ -204,14 +204,11 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
             if variant.build is None:
                 retry_db(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
     named = {variant.build.key: variant.build for variant in needing if variant.build}
-    if plan.origin == Origin.COUNTED:
-        keys = {variant.name: variant.build.key for variant in needing if variant.build}
-        kernels = Kernels(plays, patched(plan, keys))
-        for build in kernels.in_order(list(named.values())):
-            _build_once(build, partial(kernels.build, build, _archive(build, store)))
-    else:
-        for build in named.values():
-            _build_once(build, partial(plays.build, build.key, _archive(build, store), build.options))
+    keys = {variant.name: variant.build.key for variant in needing if variant.build}
+    kind = Kernels if plan.origin == Origin.COUNTED else Stacks
+    builder = kind(plays, patched(plan, keys))
+    for build in builder.in_order(list(named.values())):
+        _build_once(build, partial(builder.build, build, _archive(build, store)))
     for variant in needing:
         retry_db(variant.build.refresh_from_db if variant.build else lambda: None)
 
@@ -264,11 +261,20 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
             notes.append(clock.spare(enough, spared))
             continue
         clock.publish_estimate([other for other, _ in ahead])
-        run_boot(bench, variants[boot.variant], boot, missing)
+        good = run_boot(bench, variants[boot.variant], boot, missing)
         clock.spent.append(boot)
         del ahead[0]
+        if not good:
+            ahead = [entry for entry in ahead if not _is_futile(bench.plan, entry[0].variant, boot.variant)]
     clock.publish_estimate([])
     return notes
+
+
+def _is_futile(plan: PlanSpec, variant: str, broken: str) -> bool:
+    """Returns whether a boot of a variant is useless after `broken` has failed: nothing compares with a baseline that
+    fails.
+    """
+    return broken in {variant, plan.baseline}
 
 
 def _measured(run: Run) -> set[tuple[int, str]]:

@@ -10,7 +10,7 @@
 # `vm` is for the lab of virtual machines: QEMU, and a kernel for the guests that
 # is unpacked under var/vm/ and not installed, so this machine boots as before.
 # `kernel` is what `./dev kernel` needs to build and emulate kernels. `test`
-# includes both. `linux-source` unpacks Debian's sources of Linux under var/linux/.
+# includes both. `linux-source` makes var/linux/, a repository with Debian's sources of Linux.
 #
 # A second call changes nothing and takes a fraction of a second. Daemons of
 # the installed packages are neither started nor enabled at boot, because the
@@ -200,9 +200,28 @@ unpack_kernel()
 	mv "$store/kernel.new" "$store/kernel"
 }
 
+# Commits a directory without a repository to the branch main of one, as the service registers repositories only, and
+# git diff shows a change. The threshold makes one pack of all files, which a fetch copies without comparing them.
+# Debian's .gitignore ignores all sources.
+commit_source()
+{
+	local fast=(-c core.bigFileThreshold=1 -c core.compression=1 -c gc.auto=0)
+	rm -rf "$1/.git"
+	git init --quiet --initial-branch main --template= "$1"
+	git -C "$1" "${fast[@]}" add --all --force .
+	git -C "$1" "${fast[@]}" -c user.name=perfweb -c user.email=perfweb@localhost commit --quiet --message "$2"
+}
+
 unpack_source()
 {
-	[[ ! -d var/linux ]] || return 0
+	! git --git-dir var/linux/.git rev-parse --quiet --verify HEAD >"$scratch/head" 2>&1 || return 0
+	[[ -d var/linux ]] || unpack_tree
+	echo "committing the sources of Linux to a repository: var/linux"
+	commit_source var/linux "Linux of Debian's package $KERNEL_SOURCE"
+}
+
+unpack_tree()
+{
 	has_candidate "$KERNEL_SOURCE" || update_lists
 	echo "unpacking the sources of Linux: $KERNEL_SOURCE"
 	unpack_package "$KERNEL_SOURCE" "$scratch/source"
@@ -229,10 +248,9 @@ install_wheels()
 	    die "could not make .venv: remove it and run this again"
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	    --only-binary :all: -r requirements-uv.txt || die "pip could not install uv: is the package index reachable?"
-	# Without written bytecode each program would compile its imports again, half a second for a play.
 	# The locks are complete, except for what requirements-overrides.in leaves out.
 	.venv/bin/uv pip install -q --python .venv/bin/python --no-deps --require-hashes --only-binary :all: \
-	    ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
+	    "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
 	echo "$stamp" >".venv/stamp-$set"
 }
 
@@ -251,7 +269,7 @@ main()
 		lab) packages+=("${LAB_PACKAGES[@]}") ;;
 		vm) packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}"); guests=yes ;;
 		kernel) packages+=("${KERNEL_PACKAGES[@]}") ;;
-		linux-source) sources=yes ;;
+		linux-source) packages+=(git); sources=yes ;;
 		test)
 			packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${KERNEL_PACKAGES[@]}" "${TEST_PACKAGES[@]}")
 			wheels='test'

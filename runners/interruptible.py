@@ -18,6 +18,14 @@ INTERRUPTED = 130
 AGAIN_SECONDS = 0.05
 
 
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the words that run a module of this project like this, for a program that Ctrl-C reaches with its child.
+
+    The child prints to the same terminal: a traceback of its imports would be one of the command.
+    """
+    return ["env", "--block-signal=INT", sys.executable, "-m", "runners.interruptible", module, *arguments]
+
+
 def _lost(unraisable: sys.UnraisableHookArgs) -> None:
     """Send SIGINT again if Python has dropped the KeyboardInterrupt of the previous one.
 

@@ -8,7 +8,7 @@ controller allows. A host without a guard refuses only the words that no host al
 
 from __future__ import annotations
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 
 DOCUMENTATION = """
@@ -30,7 +30,7 @@ words:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(argument_spec={"words": {"type": "str", "required": True}}, supports_check_mode=True)
+    module = Module(argument_spec={"words": {"required": True}}, supports_check_mode=True)
     module.exit_json(changed=False, words=checked(module, "boot_words")["words"])
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils import beneath
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import (
     Process,
@@ -165,7 +165,7 @@ def _prepare_directory(params: dict[str, Any], base: Path) -> None:
         _file(base, suffix).unlink(missing_ok=True)
 
 
-def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
+def _wait_ready(module: Module, base: Path, deadline: float) -> str:
     """Waits until the program reports that it is ready; returns the log."""
     log_file, exit_file = _file(base, ".log"), _file(base, ".exit")
     pattern = re.compile(module.params["ready"] or "", re.MULTILINE)
@@ -186,7 +186,7 @@ def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
         time.sleep(0.01)
 
 
-def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
+def start(module: Module, base: Path) -> dict[str, Any]:
     """Starts the program and waits until it is ready."""
     params, begin = module.params, time.monotonic()
     deadline = begin + params["timeout"]
@@ -248,25 +248,26 @@ def _terminate(base: Path, process: Process, grace: float) -> None:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "name": {"type": "list", "elements": "str", "required": True},
-            "directory": {"type": "path", "required": True},
-            "state": {"choices": ["started", "stopped"], "default": "started"},
-            "argv": {"type": "list", "elements": "str"},
-            "files": {"type": "dict", "default": {}},
-            "uid": {"type": "int"},
-            "reads": {"type": "list", "elements": "str", "default": []},
-            "devices": {"type": "list", "elements": "str", "default": []},
-            "network": {"type": "str", "default": HOST_NETWORK},
-            "cpus": {"type": "list", "elements": "int", "default": []},
-            "ready": {"type": "str"},
-            "timeout": {"type": "float", "default": 10},
+            "name": {"required": True},
+            "directory": {"required": True},
+            "state": {"default": "started"},
+            "argv": {},
+            "files": {"default": {}},
+            "uid": {},
+            "reads": {"default": []},
+            "devices": {"default": []},
+            "network": {"default": HOST_NETWORK},
+            "cpus": {"default": []},
+            "ready": {},
+            "timeout": {"default": 10},
         },
         required_if=[("state", "started", ["argv", "uid"])],
     )
     params = checked(module, "daemon")
     directory, names = Path(params["directory"]), params["name"]
+    names = [names] if isinstance(names, str) else names
     try:
         if module.params["state"] == "started":
             result = start(module, directory / names[0])

@@ -18,11 +18,10 @@ import re
 from pathlib import Path
 
 from ansible.module_utils import beneath
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.durable import write_durably
 from ansible.module_utils.linux import SettingError, Sysctl
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
-from ansible.module_utils.remembered import damaged, forget, sysctl_of, texts
+from ansible.module_utils.remembered import damaged, forget, sysctl_of, texts, write_durably
 
 DOCUMENTATION = """
 module: data_path
@@ -67,7 +66,7 @@ TUN = Path("/dev/net/tun")
 class DataPath:
     """The data links of one host; every method works in any state."""
 
-    def __init__(self, module: AnsibleModule) -> None:
+    def __init__(self, module: Module) -> None:
         self.module = module
         self.uid: int = module.params["uid"]
         self.links: list[dict[str, str]] = module.params["links"]
@@ -214,13 +213,13 @@ class DataPath:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "owner": {"choices": ["stack", "kernel", "nobody"], "required": True},
-            "links": {"type": "list", "elements": "dict", "required": True},
-            "uid": {"type": "int", "required": True},
-            "memory": {"type": "path", "required": True},
-            "namespace": {"type": "path", "required": True},
+            "owner": {"required": True},
+            "links": {"required": True},
+            "uid": {"required": True},
+            "memory": {"required": True},
+            "namespace": {"required": True},
         },
     )
     checked(module, "data_path")

@@ -15,8 +15,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.linux import OFFLOADS, parse_offloads
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.sandbox import has_user_namespaces, problem
 from ansible.module_utils.tunnels import INTERFACE, TUNNELS
@@ -136,7 +136,7 @@ def lacking(kinds: list[str]) -> list[str]:
     return found
 
 
-def problems(module: AnsibleModule) -> list[str]:
+def problems(module: Module) -> list[str]:
     """Returns why this host cannot be used; each problem with what to do."""
     found = [
         f"{tool} is not installed: install it, or correct PATH"
@@ -167,13 +167,13 @@ def problems(module: AnsibleModule) -> list[str]:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "tools": {"type": "list", "elements": "str", "required": True},
-            "links": {"type": "list", "elements": "dict", "required": True},
-            "uid": {"type": "int", "required": True},
-            "addressed": {"type": "bool", "required": True},
-            "tunnels": {"type": "list", "elements": "str", "choices": [*TUNNELS], "default": []},
+            "tools": {"required": True},
+            "links": {"required": True},
+            "uid": {"required": True},
+            "addressed": {"required": True},
+            "tunnels": {"default": []},
         },
     )
     checked(module, "host_environment")

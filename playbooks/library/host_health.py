@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import running
 
@@ -73,14 +73,14 @@ def still_running(root: Path, group: str) -> list[str]:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "root": {"type": "path", "required": True},
-            "builds": {"type": "path", "required": True},
-            "group": {"type": "str", "required": True},
-            "links": {"type": "list", "elements": "str", "required": True},
-            "namespace": {"type": "path", "required": True},
-            "min_free_mb": {"type": "int", "required": True},
+            "root": {"required": True},
+            "builds": {"required": True},
+            "group": {"required": True},
+            "links": {"required": True},
+            "namespace": {"required": True},
+            "min_free_mb": {"required": True},
         },
         supports_check_mode=True,
     )

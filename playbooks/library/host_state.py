@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.durable import write_durably
 from ansible.module_utils.linux import (
     DEVICES,
     KINDS,
@@ -30,8 +28,9 @@ from ansible.module_utils.linux import (
     sysctls,
 )
 from ansible.module_utils.linux import SYSCTL as SYSCTL_NAME
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
-from ansible.module_utils.remembered import damaged, forget, texts
+from ansible.module_utils.remembered import damaged, forget, texts, write_durably
 from ansible.module_utils.tunnels import INTERFACE
 
 DOCUMENTATION = """
@@ -161,7 +160,7 @@ def _is_recorded(name: str, value: str) -> bool:
     return name.isascii() and name.isprintable() and len(name) < 200 and len(value) < 65_536
 
 
-def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
+def prove(module: Module, record: Path) -> dict[str, Any]:
     """Compares with the record and removes it. Fails the module if something differs."""
     before = recorded(record)
     if before is None:
@@ -184,12 +183,12 @@ def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "state": {"choices": ["recorded", "proven"], "required": True},
-            "links": {"type": "list", "elements": "str", "required": True},
-            "namespace": {"type": "path", "required": True},
-            "record": {"type": "path", "required": True},
+            "state": {"required": True},
+            "links": {"required": True},
+            "namespace": {"required": True},
+            "record": {"required": True},
         },
         supports_check_mode=True,
     )

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils import congestion
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.linux import Setting, SettingError, link_knobs, own, settings_of, sysctls
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.remembered import Change, Memory
 
@@ -160,13 +160,13 @@ def _shown(knob: str, links: Sequence[str]) -> str:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "knobs": {"type": "dict"},
-            "roles": {"type": "list", "elements": "str", "required": True},
-            "links": {"type": "list", "elements": "str", "required": True},
-            "machine": {"type": "str", "default": ""},
-            "memory": {"type": "path", "required": True},
+            "knobs": {},
+            "roles": {"required": True},
+            "links": {"required": True},
+            "machine": {"default": ""},
+            "memory": {"required": True},
         },
         supports_check_mode=True,
     )

@@ -22,11 +22,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.cpuspeed import Slowdown
 from ansible.module_utils.ethtool import pause_frames
 from ansible.module_utils.gates import Taking
 from ansible.module_utils.gauges import Observer, between
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import read_pid_file
 from ansible.module_utils.sandbox import Sandbox, confined
@@ -101,6 +101,8 @@ reports:
 PAUSE_SECONDS = 0.2
 """Seconds before a command is repeated."""
 RECORD_SEPARATOR = "\x1e"
+OPTIONAL: dict[str, Any] = {"discard": 0, "voids_allowed": 0, "busy": [], "patience": 0}
+"""What a measurement may leave out."""
 
 
 def report(**values: Any) -> None:
@@ -132,6 +134,7 @@ class Sampler:
 
     def measure(self, measurement: dict[str, Any]) -> bool:
         """Takes and reports all samples of one test; returns whether all of them succeeded."""
+        measurement = OPTIONAL | measurement
         test, argv = measurement["test"], measurement["argv"]
         busy, patience = measurement["busy"], measurement["patience"]
         taking = Taking(
@@ -175,31 +178,18 @@ def measure_all(params: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "measurements": {
-                "type": "list",
-                "elements": "dict",
-                "required": True,
-                "options": {
-                    "test": {"type": "str", "required": True},
-                    "argv": {"type": "list", "elements": "str", "required": True},
-                    "samples": {"type": "int", "required": True},
-                    "discard": {"type": "int", "default": 0},
-                    "voids_allowed": {"type": "int", "default": 0},
-                    "busy": {"type": "list", "elements": "str", "default": []},
-                    "patience": {"type": "float", "default": 0},
-                },
-            },
-            "timeout": {"type": "float", "required": True},
-            "limits": {"type": "dict", "default": {}},
-            "cpus": {"type": "list", "elements": "int", "default": []},
-            "uid": {"type": "int", "required": True},
-            "reads": {"type": "list", "elements": "str", "default": []},
-            "environment": {"type": "dict", "default": {}},
-            "pid_directory": {"type": "path", "required": True},
-            "interfaces": {"type": "list", "elements": "str", "default": []},
-            "own": {"type": "str", "default": ""},
+            "measurements": {"required": True},
+            "timeout": {"required": True},
+            "limits": {"default": {}},
+            "cpus": {"default": []},
+            "uid": {"required": True},
+            "reads": {"default": []},
+            "environment": {"default": {}},
+            "pid_directory": {"required": True},
+            "interfaces": {"default": []},
+            "own": {"default": ""},
         },
     )
     try:

@@ -11,7 +11,7 @@ import socket
 import time
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 
 DOCUMENTATION = """
@@ -51,7 +51,7 @@ def connects(address: str, port: int) -> bool:
     return True
 
 
-def answers_ping(module: AnsibleModule, address: str) -> bool:
+def answers_ping(module: Module, address: str) -> bool:
     """Returns whether an ICMP echo gets a reply within a second."""
     code, _, _ = module.run_command(["ping", "-n", "-q", "-c", "1", "-W", "1", address])
     return bool(code == 0)
@@ -59,12 +59,12 @@ def answers_ping(module: AnsibleModule, address: str) -> bool:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "address": {"type": "str", "required": True},
-            "port": {"type": "int"},
-            "interface": {"type": "str", "required": True},
-            "timeout": {"type": "float", "default": 10},
+            "address": {"required": True},
+            "port": {},
+            "interface": {"required": True},
+            "timeout": {"default": 10},
         },
     )
     params: dict[str, Any] = checked(module, "reachable")

@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 
 from ansible.module_utils import beneath
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import stop
 from ansible.module_utils.sandbox import unmount_scratch
@@ -72,11 +72,11 @@ def remove(directory: Path) -> list[str]:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "root": {"type": "path", "required": True},
-            "name": {"type": "str", "required": True},
-            "state": {"choices": ["present", "absent"], "default": "present"},
+            "root": {"required": True},
+            "name": {"required": True},
+            "state": {"default": "present"},
         },
     )
     params = checked(module, "run_directory")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.sandbox import HOST_NETWORK, Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
@@ -74,14 +74,14 @@ def _words(argv: list[str], params: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "commands": {"type": "list", "elements": "list", "required": True},
-            "timeout": {"type": "float", "required": True},
-            "uid": {"type": "int"},
-            "reads": {"type": "list", "elements": "str", "default": []},
-            "network": {"type": "str", "default": HOST_NETWORK},
-            "pid_directory": {"type": "path"},
+            "commands": {"required": True},
+            "timeout": {"required": True},
+            "uid": {},
+            "reads": {"default": []},
+            "network": {"default": HOST_NETWORK},
+            "pid_directory": {},
         },
     )
     params = checked(module, "supervised_command")

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import Process, descendants, running
 from ansible.module_utils.sandbox import Sandbox, confined
@@ -102,14 +102,14 @@ def _text(path: Path) -> str:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "commands": {"type": "list", "elements": "list", "required": True},
-            "timeout": {"type": "float", "required": True},
-            "pid_file": {"type": "path", "required": True},
-            "uid": {"type": "int", "required": True},
-            "reads": {"type": "list", "elements": "str", "default": []},
-            "pid_directory": {"type": "path", "required": True},
+            "commands": {"required": True},
+            "timeout": {"required": True},
+            "pid_file": {"required": True},
+            "uid": {"required": True},
+            "reads": {"default": []},
+            "pid_directory": {"required": True},
         },
     )
     try:

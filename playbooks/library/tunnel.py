@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.linux import DEVICES, Mtu, SettingError, Sysctl, run
+from ansible.module_utils.module import Module
 from ansible.module_utils.parameters import checked
 from ansible.module_utils.tunnels import INTERFACE, TUNNELS, Tunnel
 
@@ -65,13 +65,13 @@ def make(tunnel: Tunnel, params: dict[str, Any]) -> int:
 
 def main() -> None:
     """Entry point of the module."""
-    module = AnsibleModule(
+    module = Module(
         argument_spec={
-            "kind": {"choices": [*TUNNELS, "none"], "required": True},
-            "role": {"choices": ["left", "dut"]},
-            "link": {"type": "str"},
-            "ours": {"type": "str"},
-            "theirs": {"type": "str"},
+            "kind": {"required": True},
+            "role": {},
+            "link": {},
+            "ours": {},
+            "theirs": {},
         },
         required_if=[("kind", kind, ("role", "link", "ours", "theirs")) for kind in TUNNELS],
         supports_check_mode=True,

@@ -405,7 +405,7 @@ def require_no_links(values: Mapping[str, Any]) -> None:
 
 
 def checked(module: Any, name: str) -> dict[str, Any]:
-    """Returns the parameters of an AnsibleModule in their normal form, None for missing ones. May end the module."""
+    """Returns the parameters of a Module in their normal form, None for missing ones. May end the module."""
     given = {key: value for key, value in module.params.items() if value is not None}
     try:
         module.params.update(normal(name, given, None))

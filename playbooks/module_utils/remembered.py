@@ -2,7 +2,8 @@
 """Files in which modules save the old settings of a host; their contents are checked when they are read.
 
 They are in directories where only root makes files. Nevertheless root applies and reports their contents. So each name
-and value in them is checked as if a client had sent it, and no link may lead to them.
+and value in them is checked as if a client had sent it, and no link may lead to them. They are complete or absent even
+after a crash of the host, because tests crash kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from . import beneath
-from .durable import write_durably
 from .linux import KINDS, Setting, SettingError, Sysctl
 
 MOST_ENTRIES = 100_000
@@ -32,6 +32,28 @@ def load(path: str | Path) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         raise damaged(path) from None
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Replaces a file, and waits until its text and its name are on the disk.
+
+    Without syncing the text first, a name can be there without its text (fsync(2)). The path must have no links. Raises
+    OSError.
+    """
+    above, _, name = beneath.absolute(path).rpartition("/")
+    new = f"{name}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with beneath.directory("/", above) as directory, beneath.opened("/", f"{above}/{new}", flags) as descriptor:
+        with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+            file.write(text)
+        os.fsync(descriptor)
+        os.replace(new, name, src_dir_fd=directory, dst_dir_fd=directory)
+    # A descriptor opened with O_PATH cannot be synchronised.
+    whole = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(whole)
+    finally:
+        os.close(whole)
 
 
 def damaged(path: str | Path) -> ValueError:

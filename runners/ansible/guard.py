@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from runners import interruptible
 from runners.ansible.packing import Packed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +61,7 @@ def modules() -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory, "modules.zip")
         settings = {"ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "ANSIBLE_HOME": directory}
-        argv = [sys.executable, "-m", "runners.ansible.guard", str(target)]
+        argv = interruptible.command("runners.ansible.guard", str(target))
         subprocess.run(argv, cwd=ROOT, env=os.environ | settings, check=True)
         return target.read_bytes()
 

@@ -78,19 +78,20 @@ class Plays:
         found: dict[str, Any] = self._play("health", {}, timeout=HEALTH_SECONDS).require_ok().data["health"]
         return found
 
-    def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
-        """Builds a stack. Returns `prefix`, `build_log`, `cached` and `seconds`."""
+    def build(self, key: str, archive: Path, options: Sequence[str], base: str) -> dict[str, Any]:
+        """Builds a stack, with what was compiled for its `base`, if that is built. Returns `prefix`, `build_log`,
+        `cached` and `seconds`.
+        """
         values: dict[str, object] = {
-            "build_key": key,
-            "source_archive": str(archive),
-            "meson_options": list(options),
-        }
+            "build_key": key, "source_archive": str(archive), "meson_options": list(options), "base_prefix": base,
+        }  # fmt: skip
         return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
 
-    def build_kernel(self, key: str, archive: Path, base: str) -> dict[str, Any]:
+    def build_kernel(self, key: str, archive: Path, base: str, options: Sequence[str]) -> dict[str, Any]:
         """Builds a kernel that counts, with what was compiled for its `base`, if that is built. Returns the same."""
         values: dict[str, object] = {
             "build_key": key, "source_archive": str(archive), "base_prefix": base, "build_timeout": KERNEL_SECONDS,
+            "meson_options": list(options),
         }  # fmt: skip
         return self._play("build", values, timeout=KERNEL_SECONDS + PLAY_SECONDS).require_ok().data
 

@@ -12,6 +12,7 @@ of the playbooks' modules, as of its own, only after a restart.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -106,6 +107,7 @@ def serve(listener: socket.socket) -> NoReturn:
     packing.install()
     store = packing.Store(Path(constants.ANSIBLE_HOME), Path(constants.DEFAULT_LOCAL_TMP))
     _load_plugins()
+    gc.freeze()  # or each collection in a play would visit all this, and copy its pages
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the waiters
     while True:
@@ -125,7 +127,7 @@ def _load_plugins() -> None:
     # Each play repeats this without effect, because its settings are those of the server.
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     importlib.import_module("ansible_collections.ansible.builtin")
-    for kind in ("become", "connection", "shell", "vars"):
+    for kind in ("become", "connection", "inventory", "shell", "vars"):
         list(getattr(loader, f"{kind}_loader").all(class_only=True))
 
 

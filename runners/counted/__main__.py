@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfweb.counted.comparison import Verdict
+from perfweb.counted.configurations import NAMES
 from runners.counted import loads, page, table
 from runners.counted.command import Request, Result, run
 from runners.counted.errors import CountedError
@@ -43,11 +44,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--commit", metavar="NAME", default="HEAD", help="commit of the clone (HEAD)")
     made.add_argument(
         "--config",
-        metavar="FILE",
-        type=Path,
+        metavar="NAME",
         action="append",
         default=[],
-        help="more options of the kernel; repeatable",
+        help=f"more options of the kernel: {', '.join(NAMES)}, an option, or a file; repeatable",
     )
     made.add_argument("--only", metavar="PREFIX", default="", help="only loads whose names begin so: tcp.rr/local")
     made.add_argument("--boots", metavar="N", type=_count, default=3, help="boots of each kernel (3)")

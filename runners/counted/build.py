@@ -11,8 +11,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.counted import diagnostics, make, store
-from runners.counted.diagnostics import Diagnostic
+from perfweb.counted import diagnostics
+from perfweb.counted.diagnostics import Diagnostic
+from runners.counted import make, store
 from runners.counted.make import CONFIG, PRINTED, SYMBOLS, TARGET, Make
 from runners.counted.programs import toolchain
 from runners.counted.progress import Progress

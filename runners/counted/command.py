@@ -13,11 +13,11 @@ from pathlib import Path
 from perfweb.counted import comparison, costs
 from perfweb.counted.comparison import LoadComparison
 from perfweb.counted.costs import BootCosts
+from perfweb.counted.diagnostics import Diagnostic
 from runners.counted import config, programs, store
 from runners.counted.boot import Boot, Machine, boot
 from runners.counted.build import Builder, Kernel
 from runners.counted.counts import Symbols
-from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BootError, BuildError, CountedError
 from runners.counted.progress import Progress
 from runners.counted.sources import Sources
@@ -37,21 +37,34 @@ class Request:
     patches: Sequence[tuple[str, bytes]]
     var: Path
     commit: str = "HEAD"
-    fragments: Sequence[Path] = ()
+    configuration: Sequence[str] = ()
     only: str = ""
     boots: int = 3
     limit: float = 120.0
 
 
 @dataclass(frozen=True)
+class KernelSources:
+    """The commit of a base, empty for a directory without git; its tree after the patches, the configurations and
+    options beside `small`, and the versions of compiler and linker.
+    """
+
+    commit: str
+    tree: str
+    configuration: Sequence[str]
+    toolchain: str
+
+
+@dataclass(frozen=True)
 class Result:
     """The comparison of each load, the warnings of the compiler that only the patched kernel has, and what each boot
-    costs, by side and in the order of seeds from 1.
+    costs, by side and in the order of seeds from 1. `kernels` is what the kernels are made of, by side.
     """
 
     loads: Sequence[LoadComparison]
     warnings: Sequence[Diagnostic] = ()
     sides: Mapping[str, Side] = field(default_factory=dict)
+    kernels: Mapping[str, KernelSources] = field(default_factory=dict)
 
 
 def run(request: Request, progress: Progress) -> Result:
@@ -61,7 +74,7 @@ def run(request: Request, progress: Progress) -> Result:
         base = patched = sources.base_tree(request.commit)
         for name, content in series(request.patches):
             patched = sources.patched(patched, name, content)
-    fragment = config.fragment(request.fragments)
+    fragment = config.fragment(request.configuration)
     builder = Builder(sources, request.var / "kernels", fragment, progress)
     kernels = [_build(builder, side, tree, base, progress) for side, tree in zip(SIDES, (base, patched), strict=True)]
     machine = Machine(
@@ -73,7 +86,11 @@ def run(request: Request, progress: Progress) -> Result:
     with progress.step(f"{request.boots} boots of each kernel"), store.alone(request.var / "boots"):
         booted = boot_all(request, machine, kernels, progress)
     sides = {side: [boot.costs for boot in boots] for side, boots in zip(SIDES, booted, strict=True)}
-    return Result(compared(*sides.values()), builder.new_warnings(*kernels), sides)
+    made = {
+        side: KernelSources(sources.commit(request.commit), tree, request.configuration, builder.tools)
+        for side, tree in zip(SIDES, (base, patched), strict=True)
+    }
+    return Result(compared(*sides.values()), builder.new_warnings(*kernels), sides, made)
 
 
 def series(patches: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:

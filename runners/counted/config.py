@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The configuration of a kernel of this lane: `make allnoconfig`, and the options of kernel.config."""
+"""The configuration of a kernel of this lane: `make allnoconfig`, and the options of its configurations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from perfweb.counted import configurations
+from perfweb.counted.configurations import SMALL
 from runners.counted.errors import CountedError
 
-FRAGMENT = Path(__file__).with_name("kernel.config")
 _SET = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
 _UNSET = re.compile(r"^# (CONFIG_\w+) is not set$", re.MULTILINE)
 
@@ -21,18 +22,25 @@ def options(text: str) -> dict[str, str]:
     return {name: value.strip() for _, name, value in sorted(lines)}
 
 
-def fragment(more: Iterable[Path] = ()) -> str:
-    """Returns the options of the lane and of further files; the last line of an option counts.
-
-    Raises OSError, and CountedError for a file that is no text.
+def fragment(words: Iterable[str] = ()) -> str:
+    """Returns the options of `small` and of `words`, each a shipped configuration, an option, or the path of a file
+    with a slash or a dot in its name. The last line of an option counts. Raises OSError and CountedError.
     """
     wanted: dict[str, str] = {}
-    for path in (FRAGMENT, *more):
-        try:
-            wanted |= options(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise CountedError(f"{path} is not UTF-8: name a file with lines such as CONFIG_NET=y") from None
+    for word in (SMALL, *words):
+        wanted |= options(_lines(word))
     return "".join(f"{name}={value}\n" for name, value in wanted.items())
+
+
+def _lines(word: str) -> str:
+    if configurations.is_word(word):
+        return configurations.lines([word])
+    try:
+        return Path(word).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CountedError(f"there is no file {word}; it is not {configurations.WORD_RULE}, either") from None
+    except UnicodeDecodeError:
+        raise CountedError(f"{word} is not UTF-8: name a file with lines such as CONFIG_NET=y") from None
 
 
 def missing(wanted: str, got: str) -> Mapping[str, str]:

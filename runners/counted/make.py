@@ -4,10 +4,9 @@
 The build is reproducible: its time, user, host and number are fixed. The output directory may hold an earlier build, of
 which only what differs is compiled. ccache keeps what other directories compiled.
 
-    python3 -m runners.counted.make SOURCES OUTPUT PREFIX [BASE]
+    python3 -m runners.counted.make SOURCES OUTPUT PREFIX [CONFIGURATION ...]
 
-builds for the service, in a sandbox (lane.py): it installs the kernel, the guest's root and QEMU's plugin below PREFIX,
-and takes objects from the cache of the build of BASE, or else leaves its own cache there.
+builds for the service, in a sandbox (lane.py): it installs the kernel, the guest's root and QEMU's plugin below PREFIX.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runners.counted import config, diagnostics, programs
+from perfweb.counted import diagnostics
+from runners.counted import config, programs
 from runners.counted.errors import BuildError, CountedError
 from runners.counted.programs import ENDS_WITH_PARENT
 from runners.counted.progress import Progress
@@ -48,21 +48,18 @@ _STEP = re.compile(rb"echo '  [A-Z]+ ")
 
 
 class Make:
-    """Builds the sources below `source` in the directory `output` with the options of a fragment, and `more` variables.
+    """Builds the sources below `source` in the directory `output` with the options of a fragment.
 
     Without a `bar` nobody waits for the number of files, which takes time to find.
     """
 
-    def __init__(
-        self, source: Path, output: Path, fragment: str, progress: Progress, *, bar: bool = True,
-        more: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Path, output: Path, fragment: str, progress: Progress, *, bar: bool = True) -> None:
         self.source = source
         self.output = output
         self.fragment = fragment
         self.progress = progress
         self.bar = bar
-        self.environment = {**_inherited(), **FIXED, **(more or {})}
+        self.environment = {**_inherited(), **FIXED}
 
     def build(self) -> None:
         """Makes the image and the table of symbols. Raises BuildError and CountedError."""
@@ -144,16 +141,13 @@ def _inherited() -> dict[str, str]:
 
 
 PLUGIN, ROOT = "plugin.so", "root.cpio"
-CACHE = "ccache"
-"""The cache of a base, below its prefix."""
 
 
-def install(source: Path, output: Path, prefix: Path, base: Path | None) -> None:
-    """Builds a kernel, and installs what a boot of it needs. Raises CountedError, and OSError."""
-    cache = {"CCACHE_DIR": str((base or prefix) / CACHE), "CCACHE_TEMPDIR": str(output.with_name("ccache"))}
-    cache |= {"CCACHE_READONLY": "1"} if base else {}
-    made = Make(source, output, config.fragment(), Progress(sys.stdout), bar=False, more=cache)
+def install(source: Path, output: Path, prefix: Path, words: Sequence[str]) -> None:
+    """Builds a kernel with the options of `words`, and installs what a boot needs. Raises CountedError and OSError."""
+    made = Make(source, output, config.fragment(words), Progress(sys.stdout), bar=False)
     made.build()
+    print(made.printed)  # warnings, for the log of the build
     for name in (TARGET, SYMBOLS):
         shutil.copy(output / name, prefix / name)
     shutil.copy(output / CONFIG, prefix / "config")
@@ -166,10 +160,9 @@ def install(source: Path, output: Path, prefix: Path, base: Path | None) -> None
 
 def main(argv: Sequence[str]) -> int:
     """Entry point of the build in a sandbox; its last lines name why a build failed."""
-    source, output, prefix, *base = map(Path, argv)
-    os.environ.pop("CCACHE_DISABLE", None)  # of the sandbox, for builds whose caches are of no use to others
+    source, output, prefix = map(Path, argv[:3])
     try:
-        install(source.absolute(), output.absolute(), prefix, base[0] if base else None)
+        install(source.absolute(), output.absolute(), prefix, argv[3:])
     except CountedError as error:
         print(error, file=sys.stderr)
         return 1

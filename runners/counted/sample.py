@@ -21,6 +21,8 @@ from runners.counted.boot import Machine, boot
 from runners.counted.counts import Symbols
 from runners.counted.errors import BootError, CountedError
 
+LIMIT = 100.0
+"""Max seconds of a boot, so that a hang is reported within two minutes."""
 CONSOLE_CHARACTERS = 200_000
 """Max length of the end of a console that is printed for a kernel that fails."""
 
@@ -30,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="boots a kernel and prints what its loads cost")
     parser.add_argument("prefix", type=Path)
     parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--limit", type=float, default=120.0)
+    parser.add_argument("--limit", type=float, default=LIMIT)
     parser.add_argument("--only", default="")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:

@@ -55,12 +55,17 @@ class Sources:
             raise CountedError(f"{self.base} is no source tree of Linux: it has no Kconfig and Makefile")
         return tree
 
-    def _tree_of(self, commit: str) -> str:
+    def commit(self, name: str) -> str:
+        """Returns the hash of a commit of the base; empty for a directory without git. Raises CountedError."""
+        if not self._is_repository:
+            return ""
         try:
-            found = Repository.at(self.base, LINUX).commit(commit)
+            return Repository.at(self.base, LINUX).commit(name).sha
         except RepositoryError as error:
             raise CountedError(f"{self.base}: {error}") from None
-        return self._git("rev-parse", "--verify", f"{found.sha}^{{tree}}")
+
+    def _tree_of(self, commit: str) -> str:
+        return self._git("rev-parse", "--verify", f"{self.commit(commit)}^{{tree}}")
 
     def patched(self, tree: str, name: str, content: bytes) -> str:
         """Returns a tree after the patches of a file: a diff, a mail, or a mailed series. Raises CountedError."""

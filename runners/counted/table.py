@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from perfweb.counted import costs
@@ -65,6 +66,7 @@ def document(result: Result) -> dict[str, Any]:
     """
     return {
         "counted": True,
+        "kernels": {side: asdict(made) for side, made in result.kernels.items()},
         "boots": max(map(len, result.sides.values()), default=0),
         "loads": [
             {

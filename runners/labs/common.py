@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from runners.ansible import guard
+from runners.ansible.packing import GUARDED
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -213,6 +214,7 @@ def _write(lab: Lab, path: Path, common: Mapping[str, object], groups: Mapping[s
         "ansible_user": "root",
         "ansible_port": lab.ssh_port,
         "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_module_compression": GUARDED,
         "ansible_ssh_private_key_file": str(lab.keys / "client"),
         "ansible_ssh_common_args": shlex.join(ssh_options(lab)),
         "ansible_control_path_dir": str(socket_directory(lab.state / "ssh", CONTROL_NAME_LENGTH)),

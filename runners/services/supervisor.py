@@ -26,6 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -412,11 +413,16 @@ STARTERS: dict[str, Callable[[Layout], None]] = {
 
 
 def stop(layout: Layout, names: Sequence[str]) -> None:
-    """Stops services in the reverse order of starting."""
-    for name in reversed([known for known in STARTERS if known in names]):
+    """Stops services: those that use the databases at the same time, then the databases."""
+
+    def end(name: str) -> None:
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         number = signal.SIGINT if name == "postgresql" else signal.SIGTERM
         processes.stop(layout.pid_file(name), grace=GRACE_SECONDS[name], number=number)
+
+    with ThreadPoolExecutor() as pool:
+        for databases in (False, True):
+            list(pool.map(end, [name for name in names if (name in DATABASES) == databases]))
 
 
 def watch(layout: Layout, names: Sequence[str]) -> None:

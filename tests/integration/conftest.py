@@ -16,6 +16,7 @@ import redis
 from django.conf import settings
 
 from perfweb.lab import services as lab_services
+from perfweb.lab.inventory import InventoryHost, read_inventory
 from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.invariants import violations
@@ -156,10 +157,18 @@ def invariants(transactional_db: None) -> Iterator[None]:
     assert violations() == []
 
 
+@pytest.fixture(scope="session")
+def described(hosts: LabHosts) -> dict[str, InventoryHost]:
+    """What Ansible reads in the lab's inventory, which no test changes: each reading starts Ansible."""
+    return read_inventory(hosts.lab.inventory)
+
+
 @pytest.fixture
-def testbed(transactional_db: None, layout: Layout, hosts: LabHosts) -> Testbed:
+def testbed(transactional_db: None, layout: Layout, hosts: LabHosts, described: dict[str, InventoryHost]) -> Testbed:
     redis.Redis.from_url(settings.REDIS_URL).flushdb()
-    return lab_services.register(hosts.lab.name, hosts.lab.inventory)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lab_services, "read_inventory", lambda _: described)
+        return lab_services.register(hosts.lab.name, hosts.lab.inventory)
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from perfweb.lab.origins import Origin
 from perfweb.runs.models import Artefact, Boot, BootState, Run, RunState, Sample
 from perfweb.submissions.plans import MATRICES
 from perfweb.submissions.services import SubmissionRequest, submit
+from perfweb.submissions.status import status_of
+from perfweb.verdicts.failures import warnings_of_run
 from perfweb.verdicts.text import run_text
 from tests.counted.sources import in_tiny, tiny_repository
 from tests.counted.test_kernel import LINUX, planted
@@ -54,14 +56,18 @@ def few_boots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MATRICES, matrix.name, replace(matrix, boots=2, samples=2))
 
 
-def counted(patch: bytes, testbed: Testbed) -> Run:
+def counted(patch: bytes, testbed: Testbed, tests: str = "linux-patch-quick") -> Run:
     """The run of a submission, when it is over."""
     user, _ = User.objects.get_or_create(username="ada", role=Role.MAINTAINER)
     actor = Actor(user.username, user.role, Means.PAGE, user=user)
-    made = submit(actor, patch, SubmissionRequest(testbed.name, "linux-patch-quick", mirror="net-next"))
+    made = submit(actor, patch, SubmissionRequest(testbed.name, tests, mirror="net-next"))
     run = made.runs.get()
     wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=KERNEL_SECONDS)
     return run
+
+
+def verdict(run: Run) -> str:
+    return status_of(run.submissions.get()).words
 
 
 def comparison(run: Run) -> str:
@@ -90,18 +96,32 @@ def test_a_patch_costs_what_it_adds(counter: Testbed, hosts: LabHosts) -> None:
     hosts.assert_clean(run)
 
 
+FAILING = {
+    "panic": ('panic("planted panic");', "panic: Kernel panic - not syncing: planted panic"),
+    "hang": (
+        'print("watchdog: BUG: soft lockup - CPU#0 stuck for 26s!\\n"); for (;;) ;',
+        "hang: watchdog: BUG: soft lockup - CPU#0 stuck for 26s!",
+    ),
+    "lockdep": (
+        'print("WARNING: possible recursive locking detected\\n"); reset();',
+        "locking error: WARNING: possible recursive locking detected",
+    ),
+}
+"""Lines of the tiny kernel, and the decisive lines of its console: the texts are those of Linux."""
+
+
 @pytest.mark.usefixtures("tiny")
-def test_a_patch_that_panics_is_a_verdict(counter: Testbed, hosts: LabHosts) -> None:
-    run = counted(in_tiny('panic("planted panic");'), counter)
+@pytest.mark.parametrize("kind", FAILING)
+def test_a_patch_that_does_not_run_is_a_verdict(counter: Testbed, hosts: LabHosts, kind: str) -> None:
+    text, line = FAILING[kind]
+    run = counted(in_tiny(text), counter)
     assert run.state == RunState.DONE
-    line = "panic: Kernel panic - not syncing: planted panic"
-    assert run.reason.startswith("32 of 64 measurements failed")
-    assert line in run.reason
-    patched = Boot.objects.filter(run=run, variant__name="patch")
-    assert {boot.state for boot in patched} == {BootState.FAILED}
-    assert all(line in boot.error for boot in patched)
-    log = Artefact.objects.filter(boot=patched[0], name__endswith="boot.log").get()
+    assert run.reason.startswith("16 of 48 measurements failed")
+    (patched,) = Boot.objects.filter(run=run, variant__name="patch")  # the first one decides
+    assert (patched.state, patched.error) == (BootState.FAILED, line)
+    log = Artefact.objects.filter(boot=patched, name__endswith="boot.log").get()
     assert b"counted: up" in bytes(log.content)
+    assert verdict(run) == f"Patch does not run: {line}"
     hosts.assert_clean(run)
 
 
@@ -115,7 +135,16 @@ def test_a_patch_that_does_not_build_is_a_verdict(counter: Testbed, hosts: LabHo
         BuildState.READY,
         BuildState.FAILED,
     ]
+    assert verdict(run).startswith("Patch does not build: kernel.c:")
     hosts.assert_clean(run)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_new_warning_of_the_compiler_is_shown(counter: Testbed) -> None:
+    run = counted(in_tiny("{ int planted; }"), counter)
+    (warning,) = warnings_of_run(run)
+    assert "unused variable 'planted'" in warning.text
+    assert "unused variable &#x27;planted&#x27;" in comparison(run)
 
 
 @pytest.mark.thorough
@@ -125,8 +154,14 @@ def test_a_patch_of_linux(counter: Testbed, hosts: LabHosts) -> None:
     run = counted(planted("\t{ static atomic_t planted; atomic_inc(&planted); }\n"), counter)
     assert (run.state, run.reason) == (RunState.DONE, "")
     assert "tcp_v4_rcv" in comparison(run)
-    panics = counted(planted('\tpanic("planted panic");\n'), counter)
-    assert "planted panic" in panics.reason
+    assert "panic: Kernel panic - not syncing: planted panic" in verdict(
+        counted(planted('\tpanic("planted panic");\n'), counter)
+    )
+    hangs = counted(planted("\tfor (;;)\n\t\tbarrier();\n"), counter)
+    assert "hang: it does not end within 100 s, under load, in tcp_v4_rcv" in verdict(hangs)
+    twice = planted("\t{ static DEFINE_SPINLOCK(planted); spin_lock(&planted); spin_lock(&planted); }\n")
+    locks = counted(twice, counter, "linux-patch-debug")
+    assert "locking error: WARNING: possible recursive locking detected" in verdict(locks)
     broken = counted(planted("\tmissing++;\n"), counter)
-    assert "error: 'missing' undeclared" in broken.reason
+    assert "error: 'missing' undeclared" in verdict(broken)
     hosts.assert_clean(run)

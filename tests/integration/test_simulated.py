@@ -19,9 +19,12 @@ from perfweb.submissions.services import SubmissionRequest, submit
 from perfweb.verdicts.text import run_text
 from tests.integration.conftest import LabHosts, wait_for_state
 from tests.integration.test_patches import series_of_the_stack, unoptimised
+from tests.integration.workers import BUILD_SECONDS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
-BUILD_SECONDS = 600
+pytestmark = [
+    pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker"),
+    pytest.mark.timeout(BUILD_SECONDS + 300),
+]  # fmt: skip
 
 # One more operation for each IPv4 packet.
 PLAN = """\

@@ -14,10 +14,12 @@ from perfweb.reports.published import Published, beside
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, Boot, Measurement, Run, RunState, Sample
 from tests.integration.conftest import LabHosts, wait_for_state
-from tests.integration.workers import wait_for
+from tests.integration.workers import BUILD_SECONDS, wait_for
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
-BUILD_SECONDS = 600
+pytestmark = [
+    pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker"),
+    pytest.mark.timeout(BUILD_SECONDS + 300),
+]  # fmt: skip
 PLANS = Path("perfweb/runs/plans")
 HOST = "host-host/ipv4"
 

@@ -14,9 +14,12 @@ from perfweb.runs import services
 from perfweb.runs.models import Artefact, Boot, RunState, Sample
 from playbooks.module_utils.tunnels import INTERFACE, TUNNELS, Tunnel
 from tests.integration.conftest import LabHosts, wait_for_state
+from tests.integration.workers import BUILD_SECONDS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
-BUILD_SECONDS = 600
+pytestmark = [
+    pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker"),
+    pytest.mark.timeout(BUILD_SECONDS + 300),
+]  # fmt: skip
 
 # With layouts, because test_stack.py has this build, too.
 PLAN = """\

@@ -27,6 +27,8 @@ PR_SET_PDEATHSIG = 1
 LEASE_SECONDS = 4.0
 DATABASE_PATIENCE = 6.0
 RECEIVED = re.compile(rb"Task [\w.]+\[[-\w]+\] received")
+BUILD_SECONDS = 1500
+"""Max seconds of the builds of a test, on a busy machine that has compiled nothing before."""
 ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
 
 

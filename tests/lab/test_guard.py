@@ -97,7 +97,7 @@ def test_root_runs_no_program_of_the_keys(lab: Lab, tmp_path: Path) -> None:
     for module, values, why in (
         ("supervised_command", {"commands": [argv], "timeout": 5}, "root runs only fixed commands"),
         ("supervised_command", {"commands": [argv], "timeout": 5, "uid": 0}, "may not be called with uid=0"),
-        ("daemon", home, "state is started but all of the following are missing: uid"),
+        ("daemon", home, "missing arguments if state is started: uid"),
         ("measure", {"measurements": [], "timeout": 5, "pid_directory": f"{lab.root}/run"}, "required arguments: uid"),
         ("daemon", {**home, "uid": UID, "directory": "/etc/cron.d"}, "may not be called with directory"),
     ):  # fmt: skip

@@ -73,7 +73,7 @@ REFUSED = {
 }
 BUILD = {
     **REFUSED,
-    "environment": "CCACHE_DISABLE,HOME,LANG,PATH",
+    "environment": "CCACHE_DEPEND,CCACHE_DIR,CCACHE_TEMPDIR,HOME,LANG,PATH",
     "write to itself": "its own",
     "fill the build": "No space left on device",
 }
@@ -275,20 +275,21 @@ NESTING = "import os\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d'
         (installing("mkdir build.toolchain"), {}, "build.toolchain"),
         (installing("rm -rf $MESON_INSTALL_DESTDIR_PREFIX"), {}, "the build ended with status"),
         (installing("true"), {}, "it is empty"),
+        ("project('x', 'c')\nexecutable('x', 'x.c')", {}, "it is empty"),
         ("project('x')\nrun_command('sleep', '600', check: true)", {"build_timeout": 5}, "the build ended after 5 s"),
         (installing("yes"), {}, "the build ended with status"),
         ("project('x')\nrun_command('sh', '-c', 'kill -KILL -1', check: true)", {}, "the build ended with status"),
     ],
     ids=[
         "link", "link upwards", "pipe", "deep", "no UTF-8", "holes", "hard links", "full", "many", "log", "toolchain",
-        "no prefix", "empty", "endless", "flood", "suicide",
+        "no prefix", "empty", "not installed", "endless", "flood", "suicide",
     ],
 )  # fmt: skip
 def test_a_build_that_is_refused(
     attacker: tuple[Attacker, str], meson: str, values: dict[str, Any], reason: str
 ) -> None:
     made, _ = attacker
-    result = made.build({"meson.build": meson, "nest.py": NESTING}, **values)
+    result = made.build({"meson.build": meson, "nest.py": NESTING, "x.c": "int main(void) { return 0; }"}, **values)
     assert not result.ok
     assert reason in result.failures[0].message
     assert not list(BUILDS.glob(f"{made.keys[-1]}*"))
@@ -306,3 +307,33 @@ def test_a_result_does_not_change_when_the_build_has_ended(attacker: tuple[Attac
     assert made.remaining() == []
     mounted = Path("/proc/self/mountinfo").read_text()
     assert f"{made.keys[-1]}.new" not in mounted
+
+
+CACHED = """\
+project('x', 'c')
+custom_target('x', input: 'x.c', output: 'x.o', install: true, install_dir: 'lib',
+  command: ['env', 'CCACHE_LOGFILE=/build/log', 'ccache', 'cc', '-c', '@INPUT@', '-o', '@OUTPUT@'])
+meson.add_install_script('grep', 'Result: ', '/build/log')
+"""
+SPOILING = "run_command('sh', '-c', 'touch $CCACHE_DIR/evil; rm -rf $CCACHE_DIR/*', check: false)\n"
+
+
+def test_a_patch_takes_the_compiled_files_of_its_base_and_cannot_change_them(attacker: tuple[Attacker, str]) -> None:
+    made, _ = attacker
+
+    def built(meson: str, base: str) -> tuple[Path, str]:
+        data = made.build({"meson.build": meson, "x.c": "int x;"}, base_prefix=base).require_ok().data
+        return Path(data["prefix"]), data["build_log"]
+
+    base, log = built(CACHED, "")
+    assert "Result: cache_miss" in log
+    before = contents(base)
+    patch, log = built(CACHED + SPOILING, str(base))
+    assert "_cache_hit" in log
+    assert contents(base) == before
+    assert (patch / "lib" / "x.o").read_bytes() == before["lib/x.o"]
+    assert sorted(os.listdir(patch)) == ["build.log", "build.toolchain", "lib"]
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}

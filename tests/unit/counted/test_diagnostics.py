@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.counted import diagnostics
+from perfweb.counted import diagnostics
 
 ERROR = """\
 In file included from ../include/net/tcp.h:20,

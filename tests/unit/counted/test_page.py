@@ -11,10 +11,10 @@ import pytest
 from perfweb.builds.patches import read_series
 from perfweb.counted.comparison import FunctionDifference, LoadComparison
 from perfweb.counted.costs import Cost
+from perfweb.counted.diagnostics import Diagnostic
 from runners.counted import page
 from runners.counted.__main__ import FAILED, main
 from runners.counted.command import Result
-from runners.counted.diagnostics import Diagnostic
 from runners.counted.errors import BootError, BuildError, CountedError
 
 ABOUT = page.About(["0001-x.patch"], "linux v6.1", 3)

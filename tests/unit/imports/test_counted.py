@@ -106,11 +106,22 @@ def test_the_comparison_names_the_functions(client: Client, tmp_path: Path) -> N
     )
 
 
+def test_the_api_names_the_functions(client: Client, tmp_path: Path) -> None:
+    run = imported(tmp_path)
+    (found,) = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()["items"]
+    sides = f"base={run.pk}/base&with={run.pk}/patched"
+    assert client.get(f"/api/v1/comparisons?{sides}").json()["items"][0]["loads"] == found["loads"]
+    round_trip, datagram = found["loads"]
+    assert (round_trip["load"], round_trip["verdict"], round_trip["unit"]) == (ROUND_TRIP, "more", "round trip")
+    assert round_trip["functions"] == [{"name": "tcp_v4_rcv", "instructions": 20, "locked": 2, "accesses": 1}]
+    assert (datagram["verdict"], datagram["functions"]) == ("equal", [])
+
+
 def test_runs_are_compared_with_each_other(tmp_path: Path) -> None:
     first = imported(tmp_path)
     second = imported(tmp_path, document(430, 4, 91))
     base, other = read_sides([f"{first.pk}/patched", f"{second.pk}/patched"])
-    found = {load.name: load.functions for load in compare_functions(base, other)}
+    found = {load.name: load.functions for load in compare_functions(base.variants, other.variants, base.tests)}
     assert [(one.name, one.cost) for one in found[ROUND_TRIP]] == [("tcp_v4_rcv", Cost(10, 0, 0))]
     assert found[DATAGRAM] == ()
 

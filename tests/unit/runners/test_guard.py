@@ -6,16 +6,20 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from playbooks.guard import CALL, MODULES, Call, Policy, Refused, judge, listen
 from playbooks.module_utils import tunnels
 from runners.ansible import guard
+from runners.ansible.packing import Listed, Packed
 from tests import guarded
 
 RUNS, BUILDS = "/var/tmp/perfweb/lab", "/var/tmp/perfweb/lab/builds"  # noqa: S108  # names only
@@ -46,6 +50,28 @@ def test_every_module_and_every_parameter_of_it_has_a_rule() -> None:
         assert set(rules) == parameters_of(library / f"{name}.py")
 
 
+def tasks_in(node: object) -> Iterator[dict[str, Any]]:
+    """The tasks in a file of a playbook, those of blocks, too."""
+    for item in node if isinstance(node, list) else []:
+        yield item
+        for nested in ("block", "rescue", "always", "tasks"):
+            yield from tasks_in(item.get(nested))
+
+
+def test_modules_on_the_controller_are_sent_whole() -> None:
+    """An inventory's compression is for hosts with a guard, and Ansible takes it for delegated tasks, too."""
+    files = [path for path in guard.PLAYBOOKS.rglob("*.yml") if "argument_specs" not in path.name]
+    delegated = [
+        (path.name, task)
+        for path in files
+        for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8")))
+        if task.get("delegate_to") == "localhost"
+    ]
+    assert delegated
+    for name, task in delegated:
+        assert task.get("vars", {}).get("ansible_module_compression") == "ZIP_DEFLATED", f"{name}: {task['name']}"
+
+
 def parameters_of(module: Path) -> set[str]:
     """The names in the `argument_spec` of a module."""
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
@@ -73,6 +99,33 @@ def parameters_of(module: Path) -> set[str]:
 )  # fmt: skip
 def test_requests_of_the_playbooks_are_allowed(module: str, values: dict[str, Any]) -> None:
     judge(Call(module, values, {}), POLICY)
+
+
+@pytest.mark.parametrize("kind", [Packed, Listed])
+def test_a_module_is_compared_with_the_installed_one(modules: str, kind: type[zipfile.ZipFile]) -> None:
+    def called(**changed: bytes) -> Call:
+        files = {f"ansible/module_utils/{name}.py": content for name, content in changed.items()}
+        sent = guarded.program("reachable", {"address": "10.77.1.2"}, changed=files, kind=kind)
+        return listen(guarded.CALL, io.BytesIO(sent), modules)
+
+    with zipfile.ZipFile(modules) as installed:
+        same = installed.read("ansible/module_utils/gauges.py")
+    assert called(gauges=same).parameters == {"address": "10.77.1.2"}
+    for other in (same[:-1] + b" ", same + b"\n", b""):
+        with pytest.raises(Refused, match="install the guard anew"):
+            called(gauges=other)
+
+
+def test_what_a_guarded_host_gets_has_no_content() -> None:
+    content = "x = 1\n" * 1000
+    with Listed(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("a.py", content)
+        archive.writestr("b.py", content.encode())
+    with zipfile.ZipFile(packed) as archive:
+        first, second = archive.infolist()
+    assert first.file_size == second.file_size == len(content)
+    assert first.CRC == second.CRC != 0
+    assert len(packed.getvalue()) < 300
 
 
 @pytest.mark.parametrize(

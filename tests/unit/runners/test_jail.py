@@ -23,9 +23,8 @@ from hypothesis import strategies as st
 
 from playbooks.guard import Call, Policy, Refused, judge
 from playbooks.module_utils import beneath, linux, parameters, remembered
-from playbooks.module_utils.durable import write_durably
 from playbooks.module_utils.linux import SettingError, Sysctl
-from playbooks.module_utils.remembered import Change, Memory
+from playbooks.module_utils.remembered import Change, Memory, write_durably
 from tests.hostilevalues import Mutator, valid
 
 EXAMPLES, CALLS = 2000, 50

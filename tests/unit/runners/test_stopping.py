@@ -50,7 +50,7 @@ class Lab:
 
     def run_boot(
         self, bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]
-    ) -> None:
+    ) -> bool:
         self.booted.append(planned)
         place = planned.topology, planned.server, planned.position
         boot = create_boot(bench.run, variant, *place, sentinel=planned.sentinel)
@@ -61,6 +61,7 @@ class Lab:
                 continue
             mean = gain * self.random.gauss(1, self.scatter)
             create_measurement(boot, measurement.test, measurement.samples, 1, mean, 0.002, self.random)
+        return True
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds of kernels that count, on the host of a testbed.
+"""Builds stacks, and kernels that count, on the hosts of a testbed.
 
 A build executes its sources, so a patch can leave anything in the cache of its build. What was compiled without a patch
 is used again for patches, and never the reverse, whichever order a plan has.
@@ -26,27 +26,39 @@ def patched(plan: PlanSpec, builds: Mapping[str, str]) -> set[str]:
     return set(builds.values()) - without
 
 
-class Kernels:
-    """Builds the kernels of a run; `patched` are the keys of those with a patch."""
+class Stacks:
+    """Builds the stacks of a run; `patched` are the keys of those with a patch."""
 
     def __init__(self, plays: Plays, patched: set[str]) -> None:
         self.plays = plays
         self.patched = patched
-        self.base = ""
+        self.bases: dict[tuple[str, ...], str] = {}
 
     def in_order(self, builds: Sequence[Build]) -> list[Build]:
         """Returns the builds, those without a patch first."""
         return sorted(builds, key=lambda build: build.key in self.patched)
 
     def build(self, build: Build, sources: Path) -> Mapping[str, Any]:
-        """Builds a kernel of packed sources; one with a patch uses what the first one without has compiled."""
-        base = self.base if build.key in self.patched else ""
+        """Builds packed sources; a build with a patch uses what the first one without, and with its options, has
+        compiled.
+        """
+        options, with_patch = tuple(build.options), build.key in self.patched
+        outcome = self._play(build, sources, self.bases.get(options, "") if with_patch else "")
+        if not with_patch:
+            self.bases.setdefault(options, str(outcome["prefix"]))
+        return outcome
+
+    def _play(self, build: Build, sources: Path, base: str) -> Mapping[str, Any]:
+        return self.plays.build(build.key, sources, build.options, base)
+
+
+class Kernels(Stacks):
+    """Builds the kernels of a run."""
+
+    def _play(self, build: Build, sources: Path, base: str) -> Mapping[str, Any]:
         with tempfile.NamedTemporaryFile(dir=sources.parent, suffix=".both") as both:
             with sources.open("rb") as file:
                 shutil.copyfileobj(file, both)
             both.write(lane.archive())
             both.flush()
-            outcome = self.plays.build_kernel(lane.build_key(build.key), Path(both.name), base)
-        if build.key not in self.patched:
-            self.base = self.base or str(outcome["prefix"])
-        return outcome
+            return self.plays.build_kernel(lane.build_key(build.key), Path(both.name), base, build.options)
