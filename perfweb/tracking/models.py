@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -283,3 +285,61 @@ class Check(models.Model):
 
     def __str__(self) -> str:
         return f"{self.commit.short} in {self.run}"
+
+
+class AlertAddress(models.Model):
+    """Where a user gets mails about watched alerts. Nothing is sent there before its owner has confirmed it."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="alert_address")
+    address = models.EmailField()
+    confirmed = models.DateTimeField(null=True, blank=True, help_text="empty until its owner has confirmed it")
+
+    class Meta:
+        ordering = ["user_id"]
+
+    def __str__(self) -> str:
+        return f"address of {self.user}"
+
+
+class Watch(models.Model):
+    """The alerts that a user watches: those of a branch, those of a test, or one."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="watches")
+    branch = models.ForeignKey(TrackedBranch, models.CASCADE, null=True, blank=True, related_name="+")
+    test = models.CharField(max_length=64, blank=True)
+    alert = models.ForeignKey(Alert, models.CASCADE, null=True, blank=True, related_name="+")
+
+    class Meta:
+        ordering = ["branch__name", "test", "alert_id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "branch", "test", "alert"], name="watch_once", nulls_distinct=False
+            ),
+            models.CheckConstraint(
+                condition=Q(branch__isnull=False, test="", alert=None)
+                | (Q(branch=None, alert=None) & ~Q(test=""))
+                | Q(branch=None, test="", alert__isnull=False),
+                name="watch_of_one_thing",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        if self.branch:
+            return f"branch {self.branch.name}"
+        return f"test {self.test}" if self.test else str(self.alert)
+
+    @property
+    def query(self) -> str:
+        """The query of an address that names what is watched."""
+        if self.branch:
+            return urlencode({"branch": self.branch.name})
+        return urlencode({"test": self.test} if self.test else {"alert": self.alert_id})
+
+    @property
+    def page(self) -> str:
+        """The path of the page of what is watched."""
+        if self.branch:
+            return reverse("tracking:branch", args=[self.branch.name])
+        return (
+            reverse("reports:test", args=[self.test]) if self.test else reverse("tracking:alert", args=[self.alert_id])
+        )

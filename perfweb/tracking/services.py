@@ -135,6 +135,8 @@ def update_alert(actor: Actor, number: int, update: AlertUpdate) -> Alert:
             states.note(alert, actor.name, text)
     alert.refresh_from_db()
     notifications.issue(alert)
+    if update.state or text:
+        notifications.updated(alert, alert.steps.latest("pk"))
     return alert
 
 

@@ -5,7 +5,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from perfweb.tracking import views
-from perfweb.tracking.alerts import feeds
+from perfweb.tracking.alerts import feeds, watch_pages
 
 app_name = "tracking"
 _OLD = {"permanent": True, "http_method_names": ["get", "head"]}
@@ -18,6 +18,10 @@ urlpatterns = [
     path("tracking/<slug:name>/pause/", views.pause, name="pause"),
     path("alerts/", views.alert_list, name="alerts"),
     path("alerts/feed/", feeds.alerts, name="feed"),
+    path("alerts/watch/", watch_pages.watch, name="watch"),
+    path("alerts/confirm/<str:token>/", watch_pages.confirm, name="confirm"),
+    path("alerts/unsubscribe/<str:token>/", watch_pages.unsubscribe, name="unsubscribe"),
+    path("account/mine/address/", watch_pages.address, name="address"),
     path("alerts/<int:number>/feed/", feeds.alert, name="alert-feed"),
     path("alerts/<int:number>/", views.alert, name="alert"),
     path("alerts/<int:number>/update/", views.update_alert, name="update"),

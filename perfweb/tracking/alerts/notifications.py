@@ -19,13 +19,13 @@ from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import states
+from perfweb.tracking.alerts import watching
 from perfweb.tracking.alerts.confirming import in_words
-from perfweb.tracking.models import Alert, AlertState, TrackedCommit
+from perfweb.tracking.models import Alert, AlertState, AlertStep, TrackedCommit
 from perfweb.verdicts.numbers import LARGE_PERCENT, factor
 from perfweb.verdicts.wording import change_words
 
 WIDTH = 72
-MAIL = "mail:smtp"
 
 
 def notify(alert: Alert) -> None:
@@ -41,9 +41,10 @@ def notify(alert: Alert) -> None:
             "occasion": f"alert {occasion}", "to": addresses, "cc": [], "subject": subject(alert),
             "in_reply_to": "", "references": "", "text": text(alert),
         }  # fmt: skip
-        post(MAIL, key, content)
+        post(watching.MAIL, key, content)
     if alert.branch.hook:
         post(hooks.CHANNEL, key, {"url": alert.branch.hook, "data": data(alert, occasion)})
+    watching.notify(alert, occasion, subject(alert), text(alert), except_for=addresses)
     issue(alert)
 
 
@@ -123,6 +124,13 @@ def _turn(alert: Alert) -> str:
 def _issue_letter(project: Project, alert: Alert) -> tuple[str, str]:
     """Return the channel and the key of the letter with an alert's issue."""
     return forge_channel(project), f"alert {alert.number}"
+
+
+def updated(alert: Alert, step: AlertStep) -> None:
+    """Notify the users who watch this alert of an update by another user."""
+    words = f"State: {step.get_to_state_display()}" if step.to_state else "Comment"
+    parts = [f"{words} ({step.who})", step.text, alert.address]
+    watching.notify(alert, f"step.{step.pk}", f"Re: {subject(alert)}", "\n\n".join(filter(None, parts)), by=step.who)
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:
