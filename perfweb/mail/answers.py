@@ -18,6 +18,7 @@ from perfweb.stats.ministat import ministat
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.submissions.commands import help_text
 from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.status import status_of
 from perfweb.verdicts.comparisons import TestComparison, in_words
 from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.numbers import THIN_SPACE, duration
@@ -108,16 +109,25 @@ def superseded(subject: str) -> str:
 def result(submissions: Sequence[Submission], request: str, *, trailer: bool) -> str:
     """The result: the verdict in words, a table and plots for each comparison, and how to repeat it."""
     measured = [(submission, run, pair) for submission in submissions for run, pair in _measured(submission)]
-    failed = [_end(submission) for submission in submissions if not is_measured(submission)]
-    blocks = [block for submission, run, pair in measured for block in _blocks(submission, run, pair)]
-    blocks += [(text, False) for text in failed]
+    blocks = [block for submission in submissions for block in _failures(submission)]
+    whole = not blocks and all(map(is_measured, submissions))
+    blocks += [block for submission, run, pair in measured for block in _blocks(submission, run, pair)]
+    blocks += [(_end(submission), False) for submission in submissions if not is_measured(submission)]
     if measured:
         blocks.append(("To measure it on other hosts send the series to a perfweb there, with this line:", False))
         blocks.append((f"  {PREFIX} {request}", True))
     if trailer:
         verdicts = {test.verdict for _, _, pair in measured for test in pair.compared}
-        blocks.append(_trailer(submissions[0].address, verdicts, whole=not failed))
+        blocks.append(_trailer(submissions[0].address, verdicts, whole=whole))
     return _letter(*(text for text, _ in blocks), as_it_is=[place for place, (_, code) in enumerate(blocks) if code])
+
+
+def _failures(submission: Submission) -> list[tuple[str, bool]]:
+    """Return what a patch fails to do, each failure with its decisive lines, as paragraphs like those of _blocks()."""
+    found = status_of(submission).failures
+    lines = [line for failure in found for line in (str(failure), *failure.details.split("\n")) if line]
+    quoted = plain(textwrap.indent("\n".join(lines), "  "))
+    return [(f"{plain(submission.title)} fails:", False), (quoted, True)] if found else []
 
 
 def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, bool]]:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stores mails one by one, in any order of arrival, and assembles those of a series."""
 
+import re
+from typing import Any
+
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
@@ -9,10 +12,13 @@ from perfweb.accounts.limits import Limit
 from perfweb.accounts.models import User
 from perfweb.mail import replies
 from perfweb.mail.messages import IgnoredError, Message, Rules, read_message
-from perfweb.mail.models import Address, Posting, Series, SeriesState
+from perfweb.mail.models import PATIENCE, Address, Posting, Series, SeriesState
 
 FROM_ADDRESS = Limit("mails from an address", 200, 3600)
 FROM_ALL = Limit("mails of a kind", 500, 3600)
+
+# What one call of git format-patch --thread or of git send-email gives all its mails.
+_CALL = re.compile(r"(?:[0-9a-f]{40}|cover)\.(\d+)\.git\.|(\d{14}\.\d+)-\d+-", re.ASCII)
 
 
 def rules() -> Rules:
@@ -106,8 +112,8 @@ def _account(message: Message) -> User | None:
 
 
 def _series_of(message: Message, user: User | None) -> Series:
-    """Return the series of a mail: same sender, version and length, and neighbours in the thread."""
-    same = {
+    """Return the series of a mail: same sender, version and length, and neighbours in the thread if there is one."""
+    same: dict[str, Any] = {
         "sender": message.sender,
         "proven": message.proven,
         "user": user,
@@ -120,6 +126,8 @@ def _series_of(message: Message, user: User | None) -> Series:
         lacking = [series for series in found if message.number not in _numbers(series) and _is_near(message, series)]
         if lacking:
             return _joined(lacking)
+        if not message.parents and (beside := _without_threading(message, same)):
+            return beside
     reply_to = [] if message.reply_to == (message.sender,) else list(message.reply_to)
     return Series.objects.create(**same, copy_to=message.copy_to, reply_to=reply_to)
 
@@ -137,6 +145,23 @@ def _is_near(message: Message, series: Series) -> bool:
         if message.number != 0 and message.parents and message.parents[-1] in {posting.message_id, answered}:
             return True
     return False
+
+
+def _without_threading(message: Message, same: dict[str, Any]) -> Series | None:
+    """Return the only new series that may lack a mail which answers none, and whose mails answer none, either."""
+    new = Series.objects.filter(**same, state=SeriesState.GATHERING, changed__gt=timezone.now() - PATIENCE)
+    lacking = [series for series in new if message.number not in _numbers(series) and _is_beside(message, series)]
+    return lacking[0] if len(lacking) == 1 else None
+
+
+def _is_beside(message: Message, series: Series) -> bool:
+    """Return whether no mail of a series answers another one, or is known to be of another call of git."""
+    own = _CALL.search(message.id)
+    for posting in series.postings.only("message_id", "related"):
+        call = _CALL.search(posting.message_id)
+        if len(posting.related) > 1 or (own and call and own.groups() != call.groups()):
+            return False
+    return True
 
 
 def _joined(parts: list[Series]) -> Series:

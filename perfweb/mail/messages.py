@@ -185,9 +185,10 @@ def _author(headers: Headers, written_by: str, reply_to: Sequence[str]) -> str:
 def _sender(headers: Headers) -> str:
     """Return the only address in From. Two addresses, or two such headers, could impersonate another user."""
     found = _FROM.fullmatch(_one(headers, "From").strip())
-    if found is None:
-        raise IgnoredError("its From is not one plain address")
-    return str(found.group(1) or found.group(2)).lower()
+    address = str(found.group(1) or found.group(2)).lower() if found else ""
+    if not address or address.startswith("=?"):  # an encoded word, which no address may have (RFC 2047, 5)
+        raise IgnoredError("its From is not one address of ASCII characters")
+    return address
 
 
 def _list_of(headers: Headers, rules: Rules) -> str:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Received mails, and the series that they form."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -13,6 +15,8 @@ from perfweb.submissions.models import Submission
 
 LONGEST_ADDRESS = 254
 LONGEST_ID = 250
+PATIENCE = timedelta(minutes=30)
+"""Time after the last mail of a series before a missing one is reported, and in which one without threading fits."""
 
 
 class Address(models.Model):

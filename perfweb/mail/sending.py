@@ -72,6 +72,7 @@ def send(letter: Letter) -> str:
         "Auto-Submitted": "auto-replied" if content["in_reply_to"] else "auto-generated",
         "X-Auto-Response-Suppress": "OOF, AutoReply",
         OWN_HEADER: content["occasion"],
+        **content.get("headers", {}),
     }
     mail = EmailMessage(
         subject=content["subject"],

@@ -21,7 +21,7 @@ from perfweb.faults import services as faults
 from perfweb.lab.models import Testbed
 from perfweb.lab.origins import Origin
 from perfweb.mail import answers, sending
-from perfweb.mail.models import Posting, Series, SeriesState
+from perfweb.mail.models import PATIENCE, Posting, Series, SeriesState
 from perfweb.runs.models import OPEN_STATES, RunState
 from perfweb.submissions import services
 from perfweb.submissions.commands import Request, RequestError, Verb, parse
@@ -30,8 +30,6 @@ from perfweb.submissions.services import PROBLEMS, DuplicateError
 
 UNKNOWN_SENDERS = "unknown-senders"
 """The account of patches by senders without a proven account."""
-PATIENCE = timedelta(minutes=30)
-"""Time after the last mail of a series before a missing one is reported."""
 KEPT = timedelta(days=7)
 """Max waiting time for an incomplete series, or one without a request."""
 ANSWERS_WITHOUT_ACCOUNT = Limit("answers to an address without an account", 20, 24 * 3600)
@@ -44,7 +42,7 @@ log = logging.getLogger(__name__)
 def attend(now: datetime | None = None) -> None:
     """Submits complete series, and answers finished ones, again if they were measured again."""
     now = now or timezone.now()
-    gathering = Series.objects.filter(state=SeriesState.GATHERING)
+    gathering = Series.objects.filter(state=SeriesState.GATHERING).order_by("-version", "pk")
     asking = Posting.objects.exclude(request="").values("series")
     _each(gathering.filter(Q(pk__in=asking) | Q(changed__lt=now - KEPT)), lambda series: gather(series, now))
     working = Submission.objects.filter(runs__state__in=OPEN_STATES)
@@ -91,9 +89,9 @@ def gather(series: Series, now: datetime) -> None:
             _over(series, asking, answers.helped())
             return
         if newer := _newer(series, postings, now):
-            _over(series, asking, answers.superseded(newer.subject))
+            if newer.series.state != SeriesState.GATHERING:  # else it may still be refused
+                _over(series, asking, answers.superseded(newer.subject))
             return
-        _supersede(series, postings)
         _submit(series, postings, asking, request)
     except RequestError as error:
         _over(series, asking, answers.problem(str(error)))
@@ -144,7 +142,7 @@ def _submit(series: Series, postings: Sequence[Posting], asking: Posting, reques
     mbox = b"".join(bytes(posting.mbox) for posting in postings)
     for wanted in request.wanted(_testbed()):
         try:
-            submission = services.submit(actor, mbox, wanted)
+            submission = services.submit(actor, mbox, wanted, lambda: _supersede(series, postings))
         except DuplicateError as error:
             submission = error.existing
         except (*PROBLEMS, NotAllowedError) as error:
@@ -159,6 +157,7 @@ def _submit(series: Series, postings: Sequence[Posting], asking: Posting, reques
     if not submissions:
         _over(series, asking, answers.problem(problems[0]))
         return
+    _supersede(series, postings)
     answer(series, asking, "received", answers.received(submissions, problems, known=series.user is not None))
     become(series, SeriesState.SUBMITTED)
 
@@ -182,9 +181,11 @@ def _newer(series: Series, postings: Sequence[Posting], now: datetime) -> Postin
     other.
 
     A version counts if it is measured itself: not a single new patch in reply to an old one, a cover letter without its
-    patches, or a version without a valid request.
+    patches, or a version without a valid request. A reply to a version was written after it.
     """
+    answered = {key for posting in postings for key in posting.related}
     newer = _of_sender(series).filter(version__gt=series.version, changed__gt=now - KEPT)
+    newer = newer.exclude(postings__message_id__in=answered)
     related = newer.filter(pk__in=_related(newer, postings).values("series"))
     measured = [one.pk for one in related if one.submissions.exists() or _is_ready(one)]
     return _related(newer.filter(pk__in=measured), postings).order_by("-series__version", "number").first()

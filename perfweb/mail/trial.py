@@ -19,9 +19,9 @@ from perfweb.builds.mails import without_crlf
 from perfweb.builds.patches import ENVELOPE
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
-from perfweb.mail.models import Series, SeriesState
+from perfweb.mail.models import PATIENCE, Series, SeriesState
 from perfweb.mail.sending import CHANNEL
-from perfweb.mail.series import PATIENCE, gather
+from perfweb.mail.series import gather
 from perfweb.outbox.models import Letter
 
 
@@ -44,7 +44,8 @@ def tried(mails: Sequence[bytes]) -> list[str]:
         before = Letter.objects.aggregate(newest=Max("pk"))["newest"] or 0
         known = list(Series.objects.values_list("pk", flat=True))
         texts = [f"mail {number} of {len(mails)}: {_received(mail)}" for number, mail in enumerate(mails, 1)]
-        for series in Series.objects.filter(state=SeriesState.GATHERING).exclude(pk__in=known):
+        new = Series.objects.filter(state=SeriesState.GATHERING).exclude(pk__in=known)
+        for series in new.order_by("-version", "pk"):
             gather(series, timezone.now() + PATIENCE * 2)  # then missing mails are reported
         answers = Letter.objects.filter(channel=CHANNEL, pk__gt=before).order_by("pk")
         return texts + ([_shown(answer) for answer in answers] or ["no answer"])

@@ -7,8 +7,10 @@ found in any case, without reading the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
@@ -27,6 +29,9 @@ SHORTEST_WORD = 3
 
 MOST_WORDS = 8
 """Max number of words of a query; the page refuses more."""
+LONGEST_WORD, SIMILAR = 32, 0.75
+"""Max letters of a word that may be misspelt, and the min similarity of the right one (difflib)."""
+_WORD = re.compile(r"[a-z]{3,}", re.ASCII)
 RARE = 200
 """Max matches of which all are read to find the newest."""
 
@@ -70,6 +75,32 @@ def search(query: str) -> list[Group]:
             _group("Documentation", _documentation(words)),
         ]
     return [group for group in groups if group.hits]
+
+
+def completions(text: str) -> list[Hit]:
+    """Return what has a name with the text in it: testbeds, tests, and sections of the documentation. One query."""
+    if len(text) < SHORTEST_WORD:
+        return []
+    found = [*_testbeds([text]), *_tests([text]), *_documentation([text])]
+    return [hit for hit in found if text.lower() in hit.name.lower()][:MOST_HITS]
+
+
+def suggestion(query: str) -> str:
+    """Return a query without results with its unknown words replaced by similar ones of the documentation and of tests,
+    an empty text if that has no results either.
+    """
+    known = manual.vocabulary() | {
+        word for name, test in TESTS.items() for word in _WORD.findall(f"{name} {test.title}".lower())
+    }
+    words = [word if word.lower() in known else _similar(word.lower(), known) or word for word in query.split()]
+    better = " ".join(words)
+    return better if words != query.split() and search(better) else ""
+
+
+def _similar(word: str, known: Collection[str]) -> str:
+    if len(word) > LONGEST_WORD:
+        return ""
+    return next(iter(get_close_matches(word, known, n=1, cutoff=SIMILAR)), "")
 
 
 def _group(title: str, hits: Iterable[Hit]) -> Group:

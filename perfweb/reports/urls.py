@@ -46,6 +46,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),
     path("reproductions/", reproductions.reproductions, name="reproductions"),
     path("search/", search.results, name="search"),
+    path("search/names.json", search.completions, name="search-names"),
     path("runs/<int:number>/samples.<form:form>", rawdata.run_samples, name="run-samples"),
     path("runs/<int:number>/interim.<form:form>", rawdata.run_interim, name="run-interim"),
     path("runs/<int:number>/verdicts.<form:form>", rawdata.run_verdicts, name="run-verdicts"),

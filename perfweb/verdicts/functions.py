@@ -3,33 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from perfweb.counted import comparison, costs
 from perfweb.counted.comparison import LoadComparison
 from perfweb.counted.costs import BootCosts, CostError
 from perfweb.counted.loads import LABEL
+from perfweb.counted.rows import in_words as counted_words
 from perfweb.jsontext import JsonError, read_json
-from perfweb.runs.models import Artefact, ArtefactKind, MeasurementState
+from perfweb.runs.models import Artefact, ArtefactKind, MeasurementState, Variant
 from perfweb.verdicts import names
-from perfweb.verdicts.sides import Side
 
 
-def compare_functions(base: Side, other: Side) -> list[LoadComparison]:
-    """Compare the loads that both sides have, by function; none if these sides are not counted: one query."""
-    if not any(test.startswith(LABEL) for test in base.tests & other.tests):
+def compare_functions(
+    base: Sequence[Variant], other: Sequence[Variant], tests: Collection[str]
+) -> list[LoadComparison]:
+    """Compare the loads of the variants of both sides, by function: one query, and none if no test is counted."""
+    if not any(test.startswith(LABEL) for test in tests):
         return []
     before, after = _boots([base, other])
     loads = names.in_order(before.keys() & after.keys())
     return [comparison.compare(load, before[load], after[load]) for load in loads]
 
 
-def _boots(compared: Sequence[Side]) -> list[dict[str, list[BootCosts]]]:
+def in_words(loads: Sequence[LoadComparison]) -> str:
+    """Return how many loads cost more or less, and the largest difference of a function; empty for no loads."""
+    if not loads:
+        return ""
+    words = f"{counted_words(loads)} loads"
+    found = [(load, one) for load in loads for one in load.functions]
+    if found:
+        load, one = max(found, key=lambda pair: abs(pair[1].cost.instructions))
+        words += f"; {one.name} {one.cost.instructions:+.4f} instructions in {load.name}"
+    return words
+
+
+def _boots(compared: Sequence[Sequence[Variant]]) -> list[dict[str, list[BootCosts]]]:
     """Read what each boot of each side costs, by load."""
     rows = (
         Artefact.objects.filter(
             kind=ArtefactKind.TOOL_OUTPUT,
-            boot__variant__in=[variant for side in compared for variant in side.variants],
+            boot__variant__in=[variant for side in compared for variant in side],
             measurement__test__startswith=LABEL,
             measurement__state=MeasurementState.OK,
         )
@@ -40,7 +54,7 @@ def _boots(compared: Sequence[Side]) -> list[dict[str, list[BootCosts]]]:
     for variant, test, content in rows:
         if (of_boot := _read(bytes(content))) is not None:
             found.setdefault(variant, []).append({test: of_boot})
-    return [costs.merged(boot for variant in side.variants for boot in found.get(variant.pk, [])) for side in compared]
+    return [costs.merged(boot for variant in side for boot in found.get(variant.pk, [])) for side in compared]
 
 
 def _read(content: bytes) -> BootCosts | None:

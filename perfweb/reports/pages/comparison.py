@@ -32,6 +32,7 @@ from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.counters import AT_END, AT_START, counter_rows, reports_of
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.environment import side_rows
+from perfweb.verdicts.failures import new_warnings
 from perfweb.verdicts.functions import compare_functions
 from perfweb.verdicts.lockprofiles import TITLES, lock_tables
 from perfweb.verdicts.numbers import Scale, scale_for
@@ -115,7 +116,7 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpResponse:
     """A form with the variants of the latest runs."""
-    runs = Run.objects.filter(state__in=FINAL_STATES).select_related("plan").prefetch_related("variants")
+    runs = Run.objects.filter(state__in=FINAL_STATES).select_related("plan").prefetch_related("variants__build")
     context = {
         "problem": problem,
         "runs": [run for run in runs[:OFFERED_RUNS] if run.variants.all()],
@@ -134,7 +135,9 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     selected = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
     sections = _sections(compared, results, confidence, selected)
     reports = reports_of(compared, (AT_START, AT_END, *TITLES))
-    functions = compare_functions(base, others[0]) if len(others) == 1 else []
+    functions = []
+    if len(others) == 1:
+        functions = compare_functions(base.variants, others[0].variants, base.tests & others[0].tests)
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -154,6 +157,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "counters": counter_rows(reports),
         "locks": lock_tables(reports),
         "counted": rows.of_comparison(functions, base.label, others[0].label) if functions else None,
+        "warnings": new_warnings(base.variants, others[0].variants) if functions else [],
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "elsewhere": list(dict.fromkeys(words for comparison in everything for words in comparison.others)),
         "any_doubted": any(comparison.lean is not None for comparison in everything),

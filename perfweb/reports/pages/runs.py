@@ -33,6 +33,7 @@ from perfweb.runs.summaries import summaries_of
 from perfweb.verdicts import names
 from perfweb.verdicts.doubts import doubted
 from perfweb.verdicts.environment import changed_facts, host_table, tunable_rows
+from perfweb.verdicts.failures import failures
 from perfweb.verdicts.results import RunResults, TestResults, run_frame, run_results
 from perfweb.verdicts.run_verdicts import PairVerdicts, verdicts, verdicts_of_run
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
@@ -182,13 +183,13 @@ def _in_brief(request: HttpRequest, run: Run, found: Measured, chosen: Chosen) -
     kept = summaries_of([run])[run.pk]
     sentinel = read_sentinel(run, chosen.tests)
     pairs = doubted(verdicts_of_run(run, results.variants, kept, found), sentinel)
-    failures, voids = _not_good(run)
+    bad, voids = _not_good(run)
     by_topic = names.by_topic(names.in_order(found.tests))
     context = {
         **_frame(run, results, pairs, sentinel),
-        "failures": failures.total(),
+        "failures": bad.total(),
         "voids": voids,
-        "brief": brief_rows(results.variants, chosen.tests, kept, failures, pairs),
+        "brief": brief_rows(results.variants, chosen.tests, kept, bad, pairs),
         "pictures": [] if chosen.topic else [(name, len(of), f"{_TOPIC}{name}") for name, of in by_topic.items()],
         "topics": topics,
         "chosen": chosen,
@@ -232,6 +233,7 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentine
         "changes": changes,
         "transitions": run.transitions.all(),
         "patches": _patches(run),
+        "failed_variants": failures([run]).get(run.pk, []),
     }
 
 

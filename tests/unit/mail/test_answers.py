@@ -7,7 +7,8 @@ import pytest
 from django.core import mail as sent
 
 from perfweb.accounts.models import Role, User
-from perfweb.runs.models import Run, RunState, Sample
+from perfweb.builds.models import Build, BuildState
+from perfweb.runs.models import Boot, BootState, Measurement, MeasurementState, Run, RunState, Sample
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from perfweb.submissions.plans import MATRICES
@@ -93,3 +94,29 @@ def test_run_that_failed(mailed_run: Run) -> None:
 def test_run_that_can_be_resumed_is_waited_for(mailed_run: Run) -> None:
     Run.objects.update(state=RunState.INTERRUPTED)
     assert work() == 0
+
+
+def test_patch_whose_boots_fail(mailed_run: Run) -> None:
+    """The run is done, and the decisive line comes first."""
+    create_measurements(mailed_run, MATRICES["tcp-quick"].tests, 0.001, seed=2)
+    Boot.objects.filter(variant__name="patch").update(state=BootState.CRASHED, error="panic: lock order")
+    Measurement.objects.filter(boot__variant__name="patch").update(state=MeasurementState.FAILED, reason="it died")
+    work()
+    text = str(sent.outbox[-1].body)
+    assert text.startswith("net: names fails:\n\n  patch does not run: panic: lock order\n")
+    assert "There is no line Perf-tested-by" in text
+
+
+def test_patch_that_does_not_build(mailed_run: Run) -> None:
+    """The compiler's line and the source are not wrapped."""
+    source = " 1207 |         " + "very_long_name = " * 5 + "0;"
+    log = f"net/x.c:1207:9: error: 'very_long_name' undeclared\n{source}\nmake: *** Error 2\n"
+    build = Build.objects.create(key="1" * 32, source_sha256="1" * 64, state=BuildState.FAILED, log=log)
+    mailed_run.variants.filter(name="patch").update(build=build)
+    Run.objects.update(state=RunState.FAILED, reason="a build failed")
+    work()
+    text = str(sent.outbox[-1].body)
+    assert text.startswith("net: names fails:\n\n  patch does not build: net/x.c:1207: error: 'very_long_name' undecl")
+    assert f"\n  {source}\n" in text
+    assert "Not measured." in text
+    assert "There is no line Perf-tested-by" in text

@@ -74,11 +74,23 @@ def test_series_that_is_attached_to_one_mail() -> None:
     assert [patch.subject for patch in read_series(found.mbox).patches] == ["n1", "n2"]
 
 
+@pytest.mark.parametrize("kind", ["image/png", "image/jpeg; name=logo.jpg", "audio/ogg", "IMAGE/GIF"])
+def test_a_picture_beside_the_text_is_no_patch(kind: str) -> None:
+    logo = "Content-Transfer-Encoding: base64\n\niVBORw0KGgoAAAAA\n"
+    parts = f"--=\n\nperf: tcp\n---\n{DIFF}\n--=\nContent-Type: {kind}\n{logo}"
+    found = read_message(f'{HEAD}Content-Type: multipart/mixed; boundary="="\n\n{parts}--=--\n'.encode(), RULES)
+    assert (found.request, found.problem) == ("tcp", "")
+    assert found.mbox.endswith(DIFF.encode() + b"\n\n")
+
+
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
-        ({"From": "ada@example.org, bob@example.org"}, "one plain address"),
-        ({"From": "bob@example.org <ada@example.org>"}, "one plain address"),
+        ({"From": "ada@example.org, bob@example.org"}, "one address"),
+        ({"From": "bob@example.org <ada@example.org>"}, "one address"),
+        ({"From": "jürgen@example.org"}, "of ASCII characters"),
+        ({"From": "Jürgen <jürgen@example.org>"}, "of ASCII characters"),
+        ({"From": "=?utf-8?q?j=C3=BCrgen?=@example.org"}, "of ASCII characters"),
         ({"Message_ID": "nonsense"}, "no Message-ID"),
     ],
 )

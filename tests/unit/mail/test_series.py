@@ -16,8 +16,8 @@ from perfweb.accounts.limits import Limit
 from perfweb.accounts.models import Entry, Role, User
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
-from perfweb.mail.models import Posting, Series, SeriesState
-from perfweb.mail.series import KEPT, PATIENCE, UNKNOWN_SENDERS, forget
+from perfweb.mail.models import PATIENCE, Posting, Series, SeriesState
+from perfweb.mail.series import KEPT, UNKNOWN_SENDERS, forget
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
 from perfweb.runs.models import Run
@@ -81,6 +81,44 @@ def test_every_way_of_threading(repository: Checkout, threading: str, order: tup
     assert len(receive_all([made[place] for place in order if place < len(made)])) == 1
     work()
     assert len(Submission.objects.get().stages) == 2
+
+
+def unthreaded(repository: Checkout, identifier: str) -> list[bytes]:
+    """The mails of a series of which none answers another one; `{}` in their Message-IDs is their number."""
+    two_commits(repository)
+    made = posted(repository, 2, "--no-thread", asking="perf: tcp")
+    return [with_header(mail, f"Message-ID: <{identifier.format(place)}>") for place, mail in enumerate(made)]
+
+
+@pytest.mark.parametrize("identifier", ["20261101120000.77-{}-ada@example.org", "{}a@mailer.example"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_a_series_without_threading(repository: Checkout, identifier: str, order: tuple[int, ...]) -> None:
+    made = unthreaded(repository, identifier)
+    assert len(receive_all([made[place] for place in order])) == 1
+    work()
+    assert [stage["subject"] for stage in Submission.objects.get().stages] == ["net: name five", "net: name thirty"]
+
+
+def test_series_without_threading_at_the_same_time(repository: Checkout) -> None:
+    first = unthreaded(repository, "20261101120000.77-{}-ada@example.org")
+    second = unthreaded(repository, "20261101120000.78-{}-ada@example.org")
+    assert len(receive_all([mail for pair in zip(first, second, strict=True) for mail in pair])) == 2
+    assert {series.postings.count() for series in Series.objects.all()} == {3}
+
+
+def test_mails_without_threading_that_may_be_of_two_series_are_of_none(repository: Checkout) -> None:
+    first, second = unthreaded(repository, "{}a@mailer.example"), unthreaded(repository, "{}b@mailer.example")
+    receive_all([mail for pair in zip(first, second, strict=True) for mail in pair])
+    later(PATIENCE)
+    work()
+    assert not Submission.objects.exists()
+
+
+def test_a_mail_without_threading_that_comes_late_is_of_no_series(repository: Checkout) -> None:
+    made = unthreaded(repository, "{}a@mailer.example")
+    receive_all(made[:2])
+    later(PATIENCE)
+    assert len(receive_all(made[2:])) == 2
 
 
 def test_mail_with_its_own_headers_is_its_senders(mails: list[bytes], ada: User) -> None:

@@ -9,8 +9,9 @@ from contextlib import suppress
 
 import pytest
 from django.core import mail as sent
+from pytest_django import Settings
 
-from perfweb.accounts.models import User
+from perfweb.accounts.models import Role, User
 from perfweb.builds.patches import read_series
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError, Message, Rules, read_message
@@ -78,6 +79,13 @@ def read(subject: str, body: str = f"---\n{DIFF}", head: str = f"From: Ada <{SEN
         ("[PATCH ver. 2 1/2] net: x", 2, 1, 2),
         ("[PATCH version 2 1/2] net: x", 2, 1, 2),
         ("[PATCH v.2 1/2] net: x", 2, 1, 2),
+        ("[PATCH V 2 1/2] net: x", 2, 1, 2),
+        ("[PATCH 1/2v2] net: x", 2, 1, 2),
+        ("[PATCH 1/2-V3] net: x", 3, 1, 2),
+        ("[PATCH v2/RFC 1/2] net: x", 2, 1, 2),
+        ("[PATCH 1 OF 8] net: x", 1, 1, 8),
+        ("[PATCH 3-of-7] net: x", 1, 3, 7),
+        ("[PATCH TCPv4 1/2] net: x", 1, 1, 2),
         ("[PATCH 802.1q 1/2] net: x", 1, 1, 2),
         ("[PATCH net/ipv4 1/2] net: x", 1, 1, 2),
         ("[Intel-wired-lan] [PATCH net v2 1/2] net: x", 2, 1, 2),
@@ -207,6 +215,68 @@ def test_a_newer_version_that_becomes_whole_takes_the_place_of_the_older_one(rep
     work()
     assert [one.state for one in Series.objects.order_by("version")] == [SeriesState.OVER, SeriesState.SUBMITTED]
     assert Submission.objects.filter(state=SubmissionState.WAITING).count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("early", "known"), [(0, True), (3, True), (3, False)])
+@pytest.mark.parametrize("why", ["conflict", "quota", "testbed"])
+def test_a_newer_version_that_is_refused_stops_no_older_one(
+    repository: Checkout, ada: User, settings: Settings, why: str, early: int, *, known: bool
+) -> None:
+    """Whether it comes after the older one was submitted, or together with it."""
+    ada.role = Role.SUBMITTER
+    ada.save()
+    head = SIGNED if known else b""
+    two_commits(repository)
+    old = posted(repository, 2, asking="perf: tcp quick")
+    two_commits(repository, "fiver")
+    new = posted(repository, 2, "-v2", asking="perf: tcp quick")
+    if why == "conflict":
+        new = [mail.replace(b"-int line5;", b"-int other5;") for mail in new]
+    if why == "testbed":
+        new = [mail.replace(b"perf: tcp quick", b"perf: quick testbed=nowhere") for mail in new]
+    receive_all([head + mail for mail in old[:early]])
+    work()
+    if why == "quota":
+        settings.SUBMISSION_HOURS = 0.1
+        new = [mail.replace(b"perf: tcp quick", b"perf: quick") for mail in new]
+    receive_all([head + mail for mail in [*new, *old[early:]]])
+    work()
+    one, two = Series.objects.order_by("version")
+    assert two.state == SeriesState.OVER
+    assert (one.state, one.submissions.get().state) == (SeriesState.SUBMITTED, SubmissionState.WAITING)
+    assert not any("has come" in str(letter.body) for letter in sent.outbox)
+
+
+@pytest.mark.django_db
+def test_a_newer_version_takes_the_place_of_the_older_one_in_the_quota(
+    repository: Checkout, settings: Settings
+) -> None:
+    settings.OPEN_SUBMISSIONS = 1
+    two_commits(repository)
+    receive_all(posted(repository, 2, asking="perf: tcp quick"))
+    work()
+    two_commits(repository, "fiver")
+    receive_all(posted(repository, 2, "-v2", asking="perf: tcp quick"))
+    work()
+    old, new = Submission.objects.order_by("number")
+    assert (old.state, new.state) == (SubmissionState.CANCELLED, SubmissionState.WAITING)
+
+
+@pytest.mark.django_db
+def test_a_series_in_reply_to_a_newer_version_is_no_older_one(repository: Checkout) -> None:
+    """Its sender has forgotten the number of the version."""
+    two_commits(repository)
+    newer = posted(repository, 2, "-v2", asking="perf: tcp quick")
+    newer = [mail.replace(b".git.ada@", b".answered.ada@") for mail in newer]
+    receive_all(newer)
+    work()
+    root = re.search(rb"(?m)^Message-I[dD]: (<.*>)", newer[0])
+    assert root
+    two_commits(repository, "fiver")
+    receive_all(posted(repository, 2, f"--in-reply-to={root[1].decode()}", asking="perf: tcp quick"))
+    work()
+    assert [one.state for one in Series.objects.all()] == [SeriesState.SUBMITTED] * 2
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_queries_do_not_depend_on_how_much_was_measured(
 ) -> None:
     run = create_run(samples=samples, boots=boots)
     summarise([run.pk])
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(21):
         client.get(reverse("reports:run", args=[run.pk]))
     with django_assert_num_queries(9):
         client.get(comparison_address(run))

@@ -133,7 +133,7 @@ def test_a_sentinel_costs_two_queries_however_often_it_boots(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, times: int
 ) -> None:
     run = create_watched_run(order="abba" * times)
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(23):
         client.get(f"/runs/{run.pk}/")
     with django_assert_num_queries(11):
         client.get(comparison_address(run))
