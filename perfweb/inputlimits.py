@@ -27,6 +27,8 @@ COMMENT_CHARACTERS = 20_000
 PATCH_BYTES = 2 * MIB
 PATCH_LINES = 100_000
 SERIES_PATCHES = 64
+THREAD_MAILS = 500
+"""Mails of a thread in which a series is looked for."""
 PATCH_PATH_CHARACTERS = 1000
 PATCH_PATH_FOLDERS = 32
 """The same limit as for the result of a build (playbooks/module_utils/untrusted_tree.py)."""

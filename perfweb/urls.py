@@ -12,6 +12,7 @@ handler400 = "perfweb.serving.malformed.bad_request"
 handler403, handler404 = unwrap(defaults.permission_denied), unwrap(defaults.page_not_found)
 handler500 = "perfweb.serving.unavailable.server_error"
 urlpatterns = [
+    path("api/", include("perfweb.api.urls")),  # first: one comparison, and programs request it most often
     path("", include("perfweb.accounts.urls")),
     path("", include("perfweb.runs.urls")),
     path("", include("perfweb.dashboard.urls")),
@@ -19,7 +20,6 @@ urlpatterns = [
     path("", include("perfweb.submissions.urls")),
     path("", include("perfweb.tracking.urls")),
     path("", include("perfweb.forges.urls")),
-    path("", include("perfweb.api.urls")),
     path("", include("perfweb.manual.urls")),
     path("", include("perfweb.operations.urls")),
 ]

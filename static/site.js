@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The colour scheme that a reader has chosen, keys to move through a page, buttons that copy commands, and relative
-// times. It runs before the page is painted, so
-// that a dark page is never light at first. Without it, pages follow the browser's scheme.
+// The colour scheme that a reader has chosen, who is signed in, keys to move through a page, buttons that copy commands,
+// choices of the search, and relative times. It runs before the page is painted, so that a dark page is never light at
+// first. Without it, pages follow the browser's scheme.
 "use strict";
 
 (() => {
   const COPIED_MS = 2000;
+  const SHORTEST_WORD = 3;
+  const TYPING_MS = 150;
   const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   const relative = new Intl.RelativeTimeFormat("en", { style: "narrow" });
   const root = document.documentElement;
@@ -41,6 +43,21 @@
     });
     dark.addEventListener("change", label);
     header.append(button);
+  }
+
+  // The name that the service has set when the reader signed in; empty for nobody.
+  function reader() {
+    const found = document.cookie.split("; ").find((pair) => pair.startsWith("account="));
+    try { return decodeURIComponent(found?.slice("account=".length) || ""); } catch { return ""; }
+  }
+
+  // Pages are the same for all readers, so that they can be cached. The link to the account gets its name here.
+  function showReader(link) {
+    const name = reader();
+    const { signIn } = link.dataset;
+    link.textContent = name || "sign in";
+    if (name) link.setAttribute("aria-label", `${name}: your account`);
+    else if (location.pathname !== signIn) link.href = `${signIn}?next=${encodeURIComponent(location.pathname + location.search)}`;
   }
 
   // The first link of each row of a table, those of rows in closed parts left out.
@@ -92,6 +109,32 @@
     return button;
   }
 
+  // Names with the typed text, as choices of the search field. The browser shows them; one that is chosen opens its page.
+  function offerNames(form) {
+    const field = form.querySelector("input");
+    const choices = document.createElement("datalist");
+    let names = {};
+    let waiting = 0;
+    async function ask() {
+      const text = field.value.trim();
+      if (text.length < SHORTEST_WORD) return;
+      const answer = await fetch(`${form.dataset.names}?q=${encodeURIComponent(text)}`).catch(() => null);
+      if (!answer?.ok || field.value.trim() !== text) return;
+      names = await answer.json();
+      choices.replaceChildren(...Object.keys(names).map((name) => new Option(name, name)));
+    }
+    choices.id = "names";
+    form.append(choices);
+    field.setAttribute("list", choices.id);
+    field.autocomplete = "off";
+    field.addEventListener("input", (event) => {
+      const chosen = !event.inputType || event.inputType === "insertReplacementText";
+      if (chosen && Object.hasOwn(names, field.value)) location.assign(names[field.value]);
+      clearTimeout(waiting);
+      waiting = setTimeout(ask, TYPING_MS);
+    });
+  }
+
   const keys = {
     "/": ["search", () => document.querySelector("form.search input").focus()],
     j: ["the next row of a table", () => move(1)],
@@ -129,8 +172,10 @@
 
   choose(kept("scheme"));
   document.addEventListener("DOMContentLoaded", () => {
+    showReader(document.querySelector("a[data-sign-in]"));
     offerScheme(document.querySelector("header.site"));
     offerCopies();
+    offerNames(document.querySelector("form.search"));
     tellAges();
   });
   document.addEventListener("keydown", press);

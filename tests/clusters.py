@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from runners import interruptible
 from runners.services import supervisor
 from runners.services.supervisor import Layout
 from tests.gate.durations import cache
@@ -67,7 +68,7 @@ def _make(target: Path) -> None:
             supervisor.start_postgresql(layout)
             supervisor.write_environment(layout)
             environment = os.environ | layout.environment() | {"DJANGO_SETTINGS_MODULE": "perfweb.settings.development"}
-            argv = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+            argv = interruptible.command("manage", "migrate", "--verbosity", "0")
             subprocess.run(argv, cwd=ROOT, env=environment, check=True)
         finally:
             supervisor.stop(layout, ["postgresql"])

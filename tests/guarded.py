@@ -16,14 +16,19 @@ SHARED = "ansible/module_utils/basic.py"
 
 
 def program(
-    module: str, parameters: Mapping[str, object], *, changed: Mapping[str, bytes] | None = None, prefix: str = ""
+    module: str,
+    parameters: Mapping[str, object],
+    *,
+    changed: Mapping[str, bytes] | None = None,
+    prefix: str = "",
+    kind: type[zipfile.ZipFile] = zipfile.ZipFile,
 ) -> bytes:
     """A module that begins with `prefix`, with `changed` files that differ from the installed ones."""
     with zipfile.ZipFile(io.BytesIO(guard.modules())) as installed:
         wanted = [f"ansible/legacy/{module}.py", SHARED]
         files = {name: installed.read(name) for name in wanted if name in installed.namelist()}
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    with kind(packed, "w") as archive:
         for name, content in {**files, **(changed or {})}.items():
             archive.writestr(name, content)
     values = {

@@ -41,6 +41,9 @@ class Action(StrEnum):
     MAINTAIN_TESTBED = "maintain testbed"
     IMPORT = "import"
     JUDGE_ALERT = "judge alert"
+    WATCH = "watch alerts"
+    CONFIRM_ADDRESS = "confirm address"
+    UNSUBSCRIBE = "unsubscribe"
     TRACK = "track branch"
     READ_LOG = "read log"
     REGISTER_TESTBED = "register testbed"
@@ -71,6 +74,9 @@ LOWEST_ROLE: dict[Action, Role | None] = {
     Action.MAINTAIN_TESTBED: Role.MAINTAINER,
     Action.IMPORT: Role.MAINTAINER,
     Action.JUDGE_ALERT: Role.SUBMITTER,
+    Action.WATCH: Role.READER,
+    Action.CONFIRM_ADDRESS: None,
+    Action.UNSUBSCRIBE: None,
     Action.TRACK: Role.MAINTAINER,
     Action.READ_LOG: Role.MAINTAINER,
     Action.REGISTER_TESTBED: Role.ADMIN,

@@ -17,8 +17,10 @@ from pydantic import AfterValidator, BaseModel, Field
 from perfweb.api.operations import Number, finite, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import find_run
+from perfweb.counted.comparison import Verdict as Effects
+from perfweb.counted.loads import unit
 from perfweb.runs.judging import counted_samples
-from perfweb.runs.models import Direction
+from perfweb.runs.models import Direction, Variant
 from perfweb.stats import comparison as judging
 from perfweb.stats.boots import Level
 from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
@@ -27,6 +29,7 @@ from perfweb.stats.summary import Summary as SampleSummary
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs, side_comparisons
+from perfweb.verdicts.functions import compare_functions
 from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.sides import MOST_SIDES, SideError, read_sides
 from perfweb.verdicts.tags import tag_of_database, tag_of_run
@@ -95,6 +98,28 @@ class TestVerdict(BaseModel):
     )
 
 
+class Function(BaseModel):
+    """A function of a counted kernel whose cost differs, with the difference for one unit."""
+
+    name: str
+    instructions: float
+    locked: float = Field(description="instructions with a lock prefix")
+    accesses: float = Field(description="memory accesses")
+
+
+class Load(BaseModel):
+    """A load of two counted kernels: instructions of one unit, and the functions that differ."""
+
+    load: str
+    unit: str = Field(description="what one unit is: a round trip")
+    verdict: Effects = Field(description="what is attributed to the other side")
+    base: float = Field(description="instructions of the base")
+    other: float
+    spread: float = Field(description="what chance explains of their difference")
+    unexplained: float = Field(description="instructions of some windows only, which no function explains")
+    functions: list[Function] = Field(description="the largest difference first")
+
+
 class Comparison(BaseModel):
     """One side against another in every test."""
 
@@ -107,6 +132,7 @@ class Comparison(BaseModel):
     verdicts: dict[Verdict, int] = Field(description="number of tests with each verdict")
     words: str = Field(description="the same in words")
     tests: list[TestVerdict]
+    loads: list[Load] = Field(description="of counted kernels, each load by function; else empty")
     text: str = Field(description="the comparison as a table for a terminal")
     page: str = Field(description="where people read it")
 
@@ -144,6 +170,7 @@ def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Co
                 (f"{number}/{pair.a.name}", f"{number}/{pair.b.name}"),
                 terms,
                 pair.compared,
+                _loads([pair.a], [pair.b], pair.compared),
                 reverse("reports:comparison", args=[number, pair.a.name, pair.b.name]),
             )
             for pair in run_pairs(run, counted, terms.confidence, terms.margin)
@@ -170,6 +197,7 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
                 (base.address, other.address),
                 terms,
                 compared,
+                _loads(base.variants, other.variants, compared),
                 f"{page}?{urlencode({'base': base.address, 'with': other.address})}",
             )
             for other, compared in zip(others, found.results, strict=True)
@@ -177,7 +205,25 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
     )
 
 
-def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], page: str) -> Comparison:
+def _loads(base: Sequence[Variant], other: Sequence[Variant], compared: Sequence[TestComparison]) -> list[Load]:
+    return [
+        Load(
+            load=found.name,
+            unit=unit(found.name),
+            verdict=found.verdict,
+            base=found.base.instructions,
+            other=found.patched.instructions,
+            spread=found.spread,
+            unexplained=found.unexplained,
+            functions=[Function(name=one.name, **one.cost._asdict()) for one in found.functions],
+        )
+        for found in compare_functions(base, other, {one.test for one in compared})
+    ]
+
+
+def _comparison(
+    sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], loads: list[Load], page: str
+) -> Comparison:
     counts = Counter(found.result.verdict for found in compared)
     parameters = {"confidence": f"{terms.confidence:g}", "margin": f"{terms.margin:g}"}
     return Comparison(
@@ -188,6 +234,7 @@ def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestCom
         verdicts={verdict: counts[verdict] for verdict in Verdict},
         words=tally(compared),
         tests=[_verdict(found) for found in compared],
+        loads=loads,
         text=comparison_text(*sides, terms.confidence, compared),
         page=f"{page}{'&' if '?' in page else '?'}{urlencode(parameters)}",
     )

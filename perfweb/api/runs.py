@@ -23,6 +23,7 @@ from perfweb.rawdata.tables import FORMATS
 from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
 from perfweb.runs.services import RunError
+from perfweb.verdicts.failures import Kind, failures, warnings_of_run
 from perfweb.verdicts.run_verdicts import verdicts
 from perfweb.verdicts.tags import tag_of_database, tag_of_run
 
@@ -118,6 +119,15 @@ class File(BaseModel):
     url: str
 
 
+class Failure(BaseModel):
+    """A variant that fails."""
+
+    variant: str
+    kind: Kind = Field(description="what it fails to do")
+    line: str = Field(description="the decisive line of the compiler or of the console")
+    details: str = Field(description="the lines of source that the compiler shows; may be empty")
+
+
 class RunDetail(RunRow):
     """A run with all details except its results, which have lists of their own."""
 
@@ -127,6 +137,8 @@ class RunDetail(RunRow):
     measurements: dict[MeasurementState, int] = Field(description="number so far, by state")
     files: list[File] = Field(description="raw data")
     events: str = Field(description="address of the live progress, a stream of server-sent events")
+    failures: list[Failure] = Field(description="variants that do not build or do not run, when it is over")
+    warnings: list[str] = Field(description="of the compiler, which only kernels with a patch have")
 
 
 class RunPage(Page[RunRow]):
@@ -205,6 +217,11 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
         measurements={MeasurementState(state): count for state, count in counts},
         files=[File(name=name, url=f"{reverse('reports:run', args=[number])}{name}") for name in FILES],
         events=_events(run),
+        failures=[
+            Failure(variant=one.variant, kind=one.kind, line=one.line, details=one.details)
+            for one in failures([run]).get(run.pk, [])
+        ],
+        warnings=list(map(str, warnings_of_run(run))),
     )
 
 

@@ -43,6 +43,9 @@ class NewSubmission(BaseModel):
         pattern=r"^[-A-Za-z0-9_]{0,64}$",
         description="a registered repository with ref and base; the service's own unless given",
     )
+    message_id: str = Field(
+        "", max_length=252, description="the patch is the mbox of a thread: the series to which this mail belongs"
+    )
     testbed: Name
     tests: Name = Field("tcp-quick", description="name of a matrix of tests, as the form lists them")
     tunables: dict[str, str] = Field({}, max_length=64, description="tunables of both base and patch")
@@ -181,9 +184,12 @@ def submit_patch(request: HttpRequest, wanted: NewSubmission) -> SubmissionDetai
         title=wanted.title,
         mirror=wanted.repository,
         ref=wanted.ref,
+        message_id=wanted.message_id,
     )
     if bool(wanted.patch) == bool(wanted.ref):
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "Send a patch, or name a ref with it: one of the two.")
+    if wanted.message_id and wanted.ref:
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "A ref has no message_id: leave it out.")
     try:
         return _detail(services.submit(actor_of(request), wanted.patch.encode("utf-8", "replace"), how))
     except services.DuplicateError as error:

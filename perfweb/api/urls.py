@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of the API."""
+"""Addresses of the API, below `api/`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.views.generic import RedirectView
 from perfweb.api import v1
 
 urlpatterns = [
-    path("api/", RedirectView.as_view(url=v1.ROOT)),
-    path("api/v1/", v1.guide, name="api-reference"),
-    path("api/v1/openapi.json", v1.schema, name="api-schema"),
-    path("api/v1/", v1.api.urls),
+    path("", RedirectView.as_view(url=v1.ROOT)),
+    path("v1/", v1.guide, name="api-reference"),
+    path("v1/openapi.json", v1.schema, name="api-schema"),
+    path("v1/", v1.api.urls),
 ]

@@ -2,7 +2,7 @@
 """Finds commits that a series was made for: those that have the files of its index lines (git-diff(1))."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.patches import Series
@@ -19,15 +19,36 @@ _INDEX = re.compile(rb"^index ([0-9a-f]{4,64})\.\.", re.MULTILINE)
 _OLD = re.compile(rb"^(?:--- |rename from |copy from )([^\t\n]+)", re.MULTILINE)
 _NEW = re.compile(rb"^(?:\+\+\+ |rename to |copy to )([^\t\n]+)", re.MULTILINE)
 _HUNK = re.compile(rb"^@@ ", re.MULTILINE)
+_WHOLE_FILE = re.compile(rb"-0,0 |-\S+ \+0,0 ")
+_CONTEXT = re.compile(rb"^ ", re.MULTILINE)
 
 
-def advice(bench: Bench, series: Series, branch: str) -> str:
-    """A sentence with the commits that the series would apply to, and how to name one as its base."""
+def advice_after_conflict(bench: Bench, series: Series, branch: str, others: Sequence[str]) -> str:
+    """Sentences on what would make a series apply; `others` are as of `advice`."""
+    if _lacks_context(series):
+        return "Its hunks have no context (git diff -U0), and git applies none such. Send the output of git diff -U3."
+    return advice(bench, series, branch, others)
+
+
+def _lacks_context(series: Series) -> bool:
+    """Whether no hunk of the series has a line of context; a file that is made or removed needs none."""
+    hunks = [hunk for patch in series.patches for hunk in _HUNK.split(patch.diff)[1:] if not _WHOLE_FILE.match(hunk)]
+    return bool(hunks) and not any(_CONTEXT.search(hunk) for hunk in hunks)
+
+
+def advice(bench: Bench, series: Series, branch: str, others: Sequence[str]) -> str:
+    """Sentences with the commits that the series would apply to, and how to name one as its base; without any, with
+    the names of other repositories.
+    """
     found = _fitting(bench, series, branch)
     if found:
         names = ", ".join(found)
         return f"The files that it changes are as it expects them in {names}. {HOW}"
-    return f"No branch, tag or commit of the newest {MOST_COMMITS} of {branch} has the files that it expects. {HOW}"
+    elsewhere = f" Other repositories: {', '.join(others)}." if others else ""
+    return (
+        f"No branch, tag or commit of the newest {MOST_COMMITS} of {branch} has the files that it expects. {HOW}"
+        f"{elsewhere}"
+    )
 
 
 def _fitting(bench: Bench, series: Series, branch: str) -> list[str]:

@@ -52,7 +52,7 @@ def is_prefix(part: str) -> bool:
     return part in _PREFIXES
 
 
-# What a kernel that counts (runners/counted/kernel.config) does not compile: without it the sources fit into a
+# What a kernel that counts (perfweb/counted/configurations/) does not compile: without it the sources fit into a
 # request to a host. Kconfig files and Makefiles stay, because the configuration reads all of them.
 _ARCHITECTURES = (
     "alpha", "arc", "arm", "arm64", "csky", "hexagon", "ia64", "loongarch", "m68k", "microblaze", "mips", "nios2",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads one mail with a patch: author, subject, message and diff are those of git-mailinfo(1), byte for byte.
 
-Exceptions: parts of HTML and detached signatures are left out; a mail that has only HTML gives the words between its
-tags, and never a patch. The dashes of clear-signed text are removed (RFC 9580, section 7). A base64 text whose
-lines end with CR LF has LF instead. Characters that are not printable become spaces in authors and subjects, which end
-after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed as git guesses a missing one, where git
-refuses the mail.
+Exceptions: parts of HTML, pictures and detached signatures are left out; a mail that has only HTML gives the words
+between its tags, and never a patch. The dashes of clear-signed text are removed (RFC 9580, section 7). A base64 text
+whose lines end with CR LF has LF instead. Characters that are not printable become spaces in authors and subjects,
+which end after LONGEST_TITLE characters. A charset that is unknown or wrong is guessed as git guesses a missing one,
+where git refuses the mail.
 """
 
 import binascii
@@ -38,6 +38,8 @@ _NO_TEXT = {
     "application/x-pkcs7-signature",
 }  # fmt: skip
 """Parts beside the text of a mail: what a program shows instead, and signatures (RFC 3156, RFC 8551)."""
+_NO_TEXTS = {"image", "audio", "video", "font"}
+"""Kinds of parts that are never a patch, such as the logo below a signature."""
 _NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 """Codecs of Python that are no charsets of mail, and may take more than linear time."""
 _ENCODING = "Content-Transfer-Encoding"
@@ -57,10 +59,10 @@ _SIGNS = {b"", b" ", b"+", b"-", b"\\"}
 # What git takes off the beginning of a subject: tags, replies and colons.
 _TAGS = re.compile(r"(?:[ :]|re:|\[[^\]]*\])*", re.IGNORECASE)
 # The last one counts: [PATCH 6.12/7 1/2]. A letter may stand before it: [PATCH1/8]. Mercurial writes [PATCH 1 of 8].
-_NUMBER = re.compile(r"(?<![\d./vV])(\d{1,3})(?: ?/ ?| ?of ?)(\d{1,3})(?![\d/]|\.\d)", re.ASCII)
-# [PATCH v2], [PATCHv2], [RFC V2], [PATCH ver. 2], but neither [PATCH ipv6] nor [PATCH v6.12].
+_NUMBER = re.compile(r"(?<![\d./vV])(\d{1,3})(?: ?/ ?|[ -]?of[ -]?)(\d{1,3})(?![\d/]|\.\d)", re.ASCII | re.IGNORECASE)
+# [PATCH v2], [PATCHv2], [RFC V2], [PATCH ver. 2], [PATCH 1/2v2], but neither [PATCH ipv6] nor [PATCH v6.12].
 _VERSION = re.compile(
-    r"(?:PATCH|RFC|RFT|RESEND|SERIES|NEXT|(?<![A-Za-z0-9]))(?:v\.?|(?:ver|rev|version)\.? ?)(\d{1,3})(?![\d.])",
+    r"(?:PATCH|RFC|RFT|RESEND|SERIES|NEXT|/\d{1,3}|(?<![A-Za-z0-9]))(?:v|ver|rev|version)\.? ?(\d{1,3})(?![\d.]|/\d)",
     re.ASCII | re.IGNORECASE,
 )
 # Mail programs translate Re: and Fwd:. Short words count before a tag only, because subjects of patches have such, too.
@@ -332,7 +334,8 @@ def _without_tags(subject: str) -> str:
 
 def _text_parts(message: Message) -> Iterator[Message]:
     for part in message.walk():
-        if not part.is_multipart() and part.get_content_type() not in _NO_TEXT:
+        left_out = part.get_content_type() in _NO_TEXT or part.get_content_maintype() in _NO_TEXTS
+        if not part.is_multipart() and not left_out:
             yield part
 
 

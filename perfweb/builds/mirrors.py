@@ -43,6 +43,7 @@ _TIMED_OUT = {124, -9, 137}
 """Statuses of timeout(1) after the time; those of a kill also if the machine has no memory left."""
 _ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
 _HASH = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
+OWN = "the service's own"
 OWN_REFS = "refs/perfweb/"
 MOST_BYTES = 512 * 1024 * 1024
 """Max bytes of a single file that git writes, and of one fetch."""
@@ -107,6 +108,14 @@ def kind_of(mirror: Mirror | None) -> Kind:
     return KINDS[mirror.kind] if mirror else STACK
 
 
+def beside(mirror: Mirror | None, target: str = "") -> list[str]:
+    """Return the names of the other repositories; with a target, of those that have its sources."""
+    kinds = [kind.name for kind in KINDS.values() if not target or target in kind.targets]
+    others = Mirror.objects.filter(kind__in=kinds).exclude(name=mirror.name if mirror else "")
+    own = [OWN] if mirror and STACK.name in kinds else []
+    return [*own, *others.values_list("name", flat=True)]
+
+
 def require_targets(mirror: Mirror | None, targets: Iterable[str]) -> None:
     """Raise RepositoryError if one of these targets of a plan is not built from the sources of a repository."""
     kind = kind_of(mirror)
@@ -114,7 +123,7 @@ def require_targets(mirror: Mirror | None, targets: Iterable[str]) -> None:
         there = f"Repository {mirror}" if mirror else "The service's own repository"
         raise RepositoryError(
             f"{there} holds {kind.title}, and this plan builds target {wrong[0]}: choose the tests {kind.matrix}, or "
-            "another repository."
+            f"another repository: {', '.join(beside(mirror, wrong[0])) or 'none is registered'}."
         )
 
 
@@ -164,7 +173,7 @@ class _Remote:
     def fetch(self, refs: Sequence[str]) -> None:
         """Fetch refs, and remove those of the same names that are gone there: a branch `a` hinders a new one `a/b`."""
         specifications = [f"+{ref}:{ref}" for ref in dict.fromkeys(refs)]
-        options = ["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"]
+        options = ["--quiet", "--prune", "--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"]
         self._git("fetch", *options, "--", self.url, *specifications)
 
     def existing(self, refs: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.runs.models import Run
 from perfweb.submissions.listing import listed, to_list
 from perfweb.tracking import states
-from perfweb.tracking.models import Alert
+from perfweb.tracking.models import Alert, AlertAddress
 from perfweb.verdicts.run_verdicts import verdicts
 
 MOST = 20
@@ -25,7 +25,7 @@ MOST = 20
 @require_safe
 @acts(Action.SEE_ACCOUNT)
 def mine(request: HttpRequest) -> HttpResponse:
-    """Show a user the submitted patches, the other requested runs, and the open alerts that the user owns."""
+    """Show a user the submitted patches, the other requested runs, the alerts that the user owns, and the watches."""
     user = cast("User", request.user)
     runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
     requested = runs.filter(requested_by=user.username, submissions=None)
@@ -33,6 +33,8 @@ def mine(request: HttpRequest) -> HttpResponse:
         "owner": user,
         "patches": listed(list(to_list().filter(author=user)[:MOST])),
         "rows": verdicts(list(requested[:MOST])),
+        "watches": user.watches.select_related("branch"),
+        "address": AlertAddress.objects.filter(user=user).first(),
         "alerts": Alert.objects.to_show().filter(owner=user, state__in=states.OPEN)[:MOST],
     }
     return render(request, "dashboard/mine.html", context)

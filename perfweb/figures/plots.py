@@ -48,7 +48,7 @@ _MOST_TICKS, _MOST_CHARACTERS = 16, 75
 """Max number of labels of an axis, and of all their characters, in one line."""
 _MOST_LABEL_ROWS = 4
 _LABEL_PIXELS = 13
-_LABEL_SHARE = 0.014
+_LABEL_SHARE = 0.022
 """Width of a label's character on a narrow screen, as a share of the axis."""
 
 

@@ -10,12 +10,11 @@ from django.conf import settings
 
 from perfweb.forges.markdown import block, code, folded, table
 from perfweb.forges.models import CommentRequest
-from perfweb.runs.judging import counted_samples
-from perfweb.runs.models import Run, RunState
+from perfweb.runs.models import Run
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.status import SubmissionStatus, status_of
 from perfweb.verdicts.comparisons import TestComparison, in_words
-from perfweb.verdicts.doubts import run_pairs
 from perfweb.verdicts.environment import host_table
 from perfweb.verdicts.run_verdicts import Pair
 from perfweb.verdicts.text import run_text
@@ -26,23 +25,6 @@ LONGEST_DESCRIPTION = 140
 LONGEST = 60_000
 NOTABLE = {*CHANGED, Verdict.FAILED}
 """Verdicts whose tests the comment lists."""
-
-
-@dataclass(frozen=True)
-class SubmissionStatus:
-    """The state of a submission in words, the state of a commit status, whether that is final, and the comparisons of a
-    run that has any.
-    """
-
-    words: str
-    state: str
-    final: bool
-    run: Run | None = None
-    pairs: Sequence[Pair] = ()
-
-    @property
-    def compared(self) -> list[TestComparison]:
-        return [one for pair in self.pairs for one in pair.compared]
 
 
 @dataclass(frozen=True)
@@ -79,31 +61,6 @@ def mark(key: object) -> str:
     return f"<!-- perfweb {key} -->"
 
 
-def status_of(submission: Submission) -> SubmissionStatus:
-    """Return the current state of a submission."""
-    waiting = {
-        SubmissionState.RECEIVED: SubmissionStatus("Received", "pending", final=False),
-        SubmissionState.WAITING: SubmissionStatus("Waits for a maintainer's approval", "pending", final=False),
-        SubmissionState.CONFLICT: SubmissionStatus("Does not apply", "error", final=True),
-        SubmissionState.REFUSED: SubmissionStatus("Refused", "error", final=True),
-        SubmissionState.CANCELLED: SubmissionStatus("Cancelled", "error", final=True),
-    }
-    run = submission.newest_run
-    if submission.state != SubmissionState.APPROVED:
-        return waiting[SubmissionState(submission.state)]
-    if run is None or not run.is_over:
-        begun = run is not None and run.started is not None
-        return SubmissionStatus("Being measured" if begun else "Queued", "pending", final=False, run=run)
-    if run.state == RunState.CANCELLED:
-        return SubmissionStatus("Cancelled", "error", final=True, run=run)
-    if run.state != RunState.DONE:
-        return SubmissionStatus(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
-    pairs = run_pairs(run, counted_samples([run])[run.pk])
-    compared = [one for pair in pairs for one in pair.compared]
-    bad = any(one.verdict in {Verdict.SLOWER, Verdict.FAILED} for one in compared)
-    return SubmissionStatus(in_words(compared), "failure" if bad else "success", final=True, run=run, pairs=pairs)
-
-
 def _verdict(statuses: Sequence[SubmissionStatus]) -> str:
     """Return one line about all submissions: the common verdict, else the next step."""
     measured = [test for one in statuses for test in one.compared]
@@ -112,7 +69,7 @@ def _verdict(statuses: Sequence[SubmissionStatus]) -> str:
         return open_ones[0] + (
             f" ({len(statuses) - len(open_ones)} of {len(statuses)} done)" if len(statuses) > 1 else ""
         )
-    others = [one.words for one in statuses if not one.pairs]
+    others = [one.words for one in statuses if not one.pairs or one.failures]
     return ". ".join([*([in_words(measured)] if measured else []), *dict.fromkeys(others)])
 
 
@@ -121,6 +78,7 @@ def _parts(request: CommentRequest, known: Sequence[tuple[Submission, Submission
     parts = [_changes(known, several=several), _links(request, known)]
     for submission, status in known:
         name = _knobs(submission) if several else ""
+        parts += [folded(f"{one.variant} {one.kind}", block(f"{one.line}\n{one.details}")) for one in status.failures]
         if status.pairs and status.run:
             parts += _details(status.run, status.pairs, name)
         elif submission.state in {SubmissionState.CONFLICT, SubmissionState.REFUSED} and submission.reason:

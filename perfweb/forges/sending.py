@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from perfweb.forges import http, secrets
+from perfweb.forges import secrets
 from perfweb.forges.models import Project
 from perfweb.forges.table import FORGES, Texts
+from perfweb.outbox import rest
 from perfweb.outbox import services as outbox
 from perfweb.outbox.models import Letter
+from perfweb.outbox.secretfiles import SecretError
 from perfweb.outbox.services import LaterError, NeverError
 
 
@@ -22,7 +24,7 @@ def check(project: Project) -> None:
     grant = FORGES[project.forge].grant
     try:
         lack = Bot(project).lacks()
-    except (secrets.SecretError, http.DeniedError) as error:
+    except (SecretError, rest.DeniedError) as error:
         raise AccessError(f"{error}. {grant}") from None
     except (LaterError, NeverError) as error:
         raise AccessError(f"{error}. Repeat this when the forge answers.") from None
@@ -49,8 +51,8 @@ def send(letter: Letter) -> str:
         raise NeverError(f"there is no project {name}")
     try:
         speaker = Bot(project)
-    except secrets.SecretError as error:
-        raise LaterError(str(error), http.DENIED, everything=True) from None
+    except SecretError as error:
+        raise LaterError(str(error), rest.DENIED, everything=True) from None
     if letter.content["what"] == "status":
         speaker.status(letter.content)
         return ""
@@ -120,4 +122,4 @@ class Bot:
 
     def _call(self, method: str, template: str, content: object, **values: object) -> Any:
         address = self.forge.address(self.project.api, template, self.project.path, **values)
-        return http.call(method, address, self.headers, content, edit="number" in values)
+        return rest.call(method, address, self.headers, content, edit="number" in values)

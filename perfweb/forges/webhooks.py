@@ -22,6 +22,7 @@ from perfweb.forges.models import Delivery, Project
 from perfweb.forges.table import FORGES, Event, ShapeError
 from perfweb.inputlimits import COMMENT_CHARACTERS, WEBHOOK_BYTES
 from perfweb.jsontext import JsonError, read_request
+from perfweb.outbox.secretfiles import SecretError
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
         return _respond(413, f"A delivery has at most {WEBHOOK_BYTES} bytes.")
     try:
         secret = secrets.webhook_secret(project)
-    except secrets.SecretError as error:
+    except SecretError as error:
         log.warning("webhooks of %s are refused: %s", project, error)
         return _respond(503, "This project has no secret yet.")
     if not FORGES[project.forge].genuine(request.headers, request.body, secret):

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from django.urls import reverse
 
@@ -13,6 +15,7 @@ from perfweb.manual.markdown import Section
 
 EXCERPT = 160
 """Characters of an excerpt."""
+_WORD = re.compile(r"[a-z][a-z0-9_]{3,31}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,14 @@ def sections(words: list[str]) -> list[Found]:
     hits = [(document, section) for document, section in _all() if _contains(document, section, wanted)]
     hits.sort(key=lambda hit: not any(word in hit[1].heading.text.lower() for word in wanted))
     return [_found(document, section, wanted[0]) for document, section in hits]
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Return the words of all documents in lower case; these do not change while the service runs."""
+    return frozenset(
+        word for _, section in _all() for word in _WORD.findall(f"{section.heading.text}\n{section.text}".lower())
+    )
 
 
 def _all() -> Iterator[tuple[Document, Section]]:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import yaml
 
+from perfweb.counted import configurations
 from perfweb.inputlimits import PLAN_CHARACTERS, PLAN_DEPTH, PLAN_NODES
 from perfweb.lab.origins import Origin, origin_of
 from perfweb.runs.catalogue import TESTS, Test
@@ -78,7 +79,7 @@ class SizeError(ValueError):
 
 @dataclass(frozen=True)
 class VariantSpec:
-    """A variant to compare; `tunables` in the order of the plan, `source` names the source of a stack's build."""
+    """A variant to compare; `tunables` in the order of the plan, `source` names the source of its build."""
 
     name: str
     target: str
@@ -327,8 +328,8 @@ def _counted(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) 
     for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
         if variant.target != LINUX or variant.source == DEPLOYED:
             item.reject(f"is not counted: each variant of such a plan has target {LINUX} and a source, such as {BASE}")
-        if variant.build_options or variant.tunables:
-            item.reject("has tunables or build options: a kernel that counts has none")
+        if variant.tunables:
+            item.reject("has tunables: a kernel that counts has none, but `build` for its options")
     for item, test in zip(plan.need("tests").items(1, len(tests)), tests, strict=True):
         if origin_of(test) != Origin.COUNTED:
             item.reject(f"is not counted, as {tests[0]} is: results of two origins are never compared")
@@ -464,7 +465,7 @@ def _read_variant(variant: Record) -> VariantSpec:
         target=target,
         build_options=(
             *(
-                item.matching(BUILD_OPTION, "meson options such as -Dbuildtype=release")
+                _read_option(item, kernel=target == LINUX and source is not None)
                 for item in (options.items(0, 32) if options else [])
             ),
             *always,
@@ -472,6 +473,15 @@ def _read_variant(variant: Record) -> VariantSpec:
         tunables=_read_tunables(given, target) if given else {},
         source=source.matching(SOURCE, SOURCE_RULE) if source else DEPLOYED,
     )
+
+
+def _read_option(item: Field, *, kernel: bool) -> str:
+    """Return an option of the build: meson's, or of a kernel that is built."""
+    if not kernel:
+        return item.matching(BUILD_OPTION, "meson options such as -Dbuildtype=release")
+    if not configurations.is_word(word := item.scalar()):
+        item.reject(f"is not {configurations.WORD_RULE}")
+    return word
 
 
 def _read_tunables(given: Field, target: str) -> dict[str, str]:

@@ -31,6 +31,14 @@ class RunError(ValueError):
     """The action is not possible now; the message has the reason and what to do."""
 
 
+class OriginError(RunError):
+    """Results of the testbed have the origin `had`, and those of the plan's tests another one."""
+
+    def __init__(self, had: Origin, message: str) -> None:
+        super().__init__(message)
+        self.had = had
+
+
 def submit(
     text: str,
     testbed_name: str,
@@ -100,9 +108,11 @@ def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
         return testbed
     others = Testbed.objects.filter(origin=spec.origin).exclude(inventory="").values_list("name", flat=True)
     known = ", ".join(others) or "none; use manage.py register_testbed"
-    raise RunError(
-        f"testbed {testbed} {Origin(testbed.origin).verb}s, and the tests are {spec.origin.value}; "
-        f"testbeds that {spec.origin.verb}: {known}"
+    had = Origin(testbed.origin)
+    raise OriginError(
+        had,
+        f"testbed {testbed} {had.verb}s, and the tests are {spec.origin.value}; "
+        f"testbeds that {spec.origin.verb}: {known}",
     )
 
 

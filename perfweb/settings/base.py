@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "perfweb.tracking",
     "perfweb.mail",
     "perfweb.forges",
+    "perfweb.patchwork",
     "perfweb.api",
     "perfweb.operations",
     "perfweb.samples",
@@ -151,6 +152,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600.0},
     },
+    "attend to Patchwork": {"task": "perfweb.patchwork.tasks.attend", "schedule": 30.0, "options": {"expires": 30.0}},
     "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
     **{
         f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
@@ -170,13 +172,14 @@ CELERY_TASK_ROUTES = {
     "runners.tasks.recover_labs": {"queue": "messages"},
     **{
         f"perfweb.{app}.tasks.*": {"queue": "messages"}
-        for app in ("outbox", "mail", "forges", "tracking", "operations")
+        for app in ("outbox", "mail", "forges", "patchwork", "tracking", "operations")
     },
 }
 # The function that delivers letters of a channel (perfweb.outbox).
 OUTBOX_SENDERS = {
     "mail": "perfweb.mail.sending.send",
     "forge": "perfweb.forges.sending.send",
+    "patchwork": "perfweb.patchwork.checks.send",
     "hook": "perfweb.outbox.hooks.send",
 }
 # Directory of packed sources for all controllers of labs; empty: below PERFWEB_VAR.

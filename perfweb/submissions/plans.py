@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 
 import yaml
 
@@ -69,18 +70,60 @@ def _split(knob: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Tests that are measured together, and their sizes."""
+    """Tests that are measured together, their sizes, and what both variants are built with."""
 
     name: str
     title: str
     tests: tuple[str, ...]
     boots: int = 4
     samples: int = 16
+    build: tuple[str, ...] = ()
 
     @property
     def choice(self) -> tuple[str, str]:
         """Return the matrices for a list of choices, with the time that a patch takes."""
         return self.name, f"{self.name}: {self.title}; about {round(_usual_seconds(self) / 60)} min"
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the results of its tests."""
+        return TESTS[self.tests[0]].measure.origin
+
+    @property
+    def target(self) -> str:
+        """The target of its variants."""
+        return str(_TARGETS[self.origin]["target"])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Boots that follow each other with the same topology and server: the variants in `order`, and all `tests` on each
+    of them. `samples` of a test are taken on a boot, or one less. All of it takes `seconds`.
+    """
+
+    topology: str
+    order: list[str]
+    tests: list[str]
+    samples: int
+    seconds: float
+
+
+def parts(spec: PlanSpec) -> list[Part]:
+    """Return what a run of a plan does, in order. The order of variants is an example if the plan has it random."""
+    found = []
+    for (topology, _), group in groupby(plan_boots(spec, 0), lambda boot: boot.group):
+        boots = list(group)
+        planned = boots[0].measurements
+        found.append(
+            Part(
+                topology,
+                [boot.variant for boot in boots],
+                [one.test.name for one in planned],
+                max(one.samples for one in planned),
+                estimate(boots, spec.seconds),
+            )
+        )
+    return found
 
 
 _RELEASE = {"build": ["-Dbuildtype=release"]}
@@ -116,6 +159,14 @@ MATRICES = {
             samples=4,
         ),
         Matrix(LINUX_KIND.matrix, "counted: a Linux kernel's instructions by function", NAMES, boots=3, samples=3),
+        Matrix(
+            f"{LINUX_KIND.name}-patch-debug",
+            "a Linux kernel's checks of locks, sleeping and lists",
+            NAMES,
+            boots=1,
+            samples=1,
+            build=("debug",),
+        ),
         Matrix("full", "TCP and UDP, IPv4 and IPv6, 8 boots", _each(*_TCP, *_UDP, families=_BOTH), boots=8, samples=40),
     )
 }
@@ -128,7 +179,8 @@ def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str]
         {
             "name": source.replace(" ", "-"),
             "source": source,
-            **_TARGETS[TESTS[matrix.tests[0]].measure.origin],
+            **_TARGETS[matrix.origin],
+            **({"build": list(matrix.build)} if matrix.build else {}),
             **({"tunables": dict(tunables)} if tunables else {}),
         }
         for source in sources

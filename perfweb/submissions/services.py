@@ -3,7 +3,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action, may
 from perfweb.builds import mirrors
-from perfweb.builds.bases import advice
+from perfweb.builds.bases import advice, advice_after_conflict
 from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.mails import without_crlf
 from perfweb.builds.models import Mirror
@@ -34,13 +34,23 @@ from perfweb.builds.repositories import (
 )
 from perfweb.builds.services import source_store
 from perfweb.builds.sources import LONGEST_REVISION, SourceError, Sources
+from perfweb.builds.threads import series_in
 from perfweb.lab.models import Testbed
 from perfweb.runs import services as runs
 from perfweb.runs.models import FINAL_STATES, Run
 from perfweb.runs.planfile import BASE, MOST_VARIANTS, PATCH, PlanError, PlanSpec, SizeError, read_plan
 from perfweb.submissions import states
 from perfweb.submissions.models import Submission, SubmissionState
-from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan_text, read_knobs, with_boots
+from perfweb.submissions.plans import (
+    MATRICES,
+    KnobError,
+    Part,
+    machine_seconds,
+    parts,
+    plan_text,
+    read_knobs,
+    with_boots,
+)
 from perfweb.transitions import IllegalTransitionError
 
 LONGEST_TITLE = 150
@@ -48,6 +58,10 @@ LONGEST_TITLE = 150
 
 class SubmissionError(ValueError):
     """The action is not possible; the message has the reason and what to do."""
+
+
+class QuotaError(SubmissionError):
+    """The author has used up a quota; a later attempt may succeed."""
 
 
 class DuplicateError(SubmissionError):
@@ -73,7 +87,8 @@ PROBLEMS = (
 class SubmissionRequest:
     """How to measure a patch: a matrix with knobs as lines `name=value`, or the whole text of a plan; against a commit
     of a mirror, or of the service's own repository. For the usual matrix that of the repository's kind is taken. With a
-    `ref` the patch is the difference between it and the base.
+    `ref` the patch is the difference between it and the base. With a `message_id` it is the series of that mail in a
+    thread.
     """
 
     testbed: str
@@ -85,6 +100,7 @@ class SubmissionRequest:
     title: str = ""
     mirror: str = ""
     ref: str = ""
+    message_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,28 +120,36 @@ class Examined:
     conflict: ConflictError | None = None
     content: str = ""
 
+    @property
+    def parts(self) -> list[Part]:
+        """What a run does, in order."""
+        return parts(self.spec)
+
 
 def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     """Apply a patch in a temporary place, and make its plan. Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
     patch = _changes(mirror, wanted) if wanted.ref else without_crlf(patch)
+    if wanted.message_id:
+        patch = series_in(patch, wanted.message_id)
     series = read_series(patch)
     repository = mirrors.opened(mirror)
-    base = _base(repository, series, wanted, _branch(mirror))
+    base = _base(repository, series, wanted, mirror)
     conflict, stages = None, list[Stage]()
     with repository.bench() as bench:
         try:
             stages = bench.apply(series, base)
         except ConflictError as error:
-            conflict = ConflictError(f"{error} {advice(bench, series, _branch(mirror))}", error.hunk, error.there)
+            what = advice_after_conflict(bench, series, _branch(mirror), mirrors.beside(mirror))
+            conflict = ConflictError(f"{error} {what}", error.hunk, error.there)
     title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
     changed = _digest([base.sha, *(stage.tree for stage in stages)])
     text = wanted.plan or _plan(wanted, repository.kind, f"patch-{changed[:8]}", title, len(series.patches))
     spec = _spec(wanted, text)
     mirrors.require_targets(mirror, [variant.target for variant in spec.variants])
     _check_sources(spec, len(series.patches))
-    testbed = runs.testbed_for(spec, wanted.testbed)
+    testbed = _testbed(spec, wanted.testbed, repository.kind)
     return Examined(
         patch=patch,
         series=series,
@@ -142,14 +166,22 @@ def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     )
 
 
-def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
-    """Store a patch; queue it at once if its submitter may approve it. Raises one of PROBLEMS."""
+def submit(
+    actor: Actor, patch: bytes, wanted: SubmissionRequest, withdraw: Callable[[], None] = lambda: None
+) -> Submission:
+    """Store a patch; queue it at once if its submitter may approve it. Raises one of PROBLEMS.
+
+    `withdraw` ends what this patch replaces, which then counts neither for the quota nor as the same patch. Unless the
+    patch applies and is accepted, nothing is withdrawn.
+    """
     examined = examine(actor, patch, wanted)
     with audit.action(actor, Action.SUBMIT) as entry:
         author = _account(actor)
         # Locked, so that two parallel submissions cannot exceed the quota.
         User.objects.select_for_update().get(pk=author.pk)
         _lock(examined.content)
+        if not examined.conflict:
+            withdraw()
         if existing := _same(examined.content):
             raise DuplicateError(existing)
         if not may(actor, Action.APPROVE):
@@ -220,17 +252,18 @@ def _account(actor: Actor) -> User:
     return actor.user
 
 
-def _base(repository: Repository, series: Series, wanted: SubmissionRequest, branch: str) -> Commit:
+def _base(repository: Repository, series: Series, wanted: SubmissionRequest, mirror: Mirror | None) -> Commit:
     """The commit that a series is applied to: the requested one, else that of its line base-commit, else the branch.
 
     The patch of a ref is what it has since it left the requested base, so its own line has that commit.
     """
-    name = (not wanted.ref and wanted.base) or series.base or branch
+    name = (not wanted.ref and wanted.base) or series.base or _branch(mirror)
     try:
         return repository.commit(name)
     except MissingCommitError as error:
         with repository.bench() as bench:
-            raise MissingCommitError(name, advice(bench, series, branch), error.near) from None
+            what = advice(bench, series, _branch(mirror), mirrors.beside(mirror))
+            raise MissingCommitError(name, what, error.near) from None
 
 
 def _lock(content: str) -> None:
@@ -291,6 +324,19 @@ def _spec(wanted: SubmissionRequest, text: str) -> PlanSpec:
         ) from None
 
 
+def _testbed(spec: PlanSpec, name: str, kind: Kind) -> Testbed:
+    """Return the testbed of this name. If it does not suit the tests, the error names those of the repository's kind
+    that suit it.
+    """
+    try:
+        return runs.testbed_for(spec, name)
+    except runs.OriginError as error:
+        suitable = [one.name for one in MATRICES.values() if one.origin == error.had and one.target in kind.targets]
+        if not suitable:
+            raise
+        raise SubmissionError(f"{error}; tests for {name}: {', '.join(suitable)}") from None
+
+
 def _check_sources(spec: PlanSpec, patches: int) -> None:
     """Check a user's own plan: it has to measure the patch, and only existing stages."""
     known = _stages_by_source(patches)
@@ -329,10 +375,10 @@ def _check_quota(author: User, seconds: int) -> None:
     )  # fmt: skip
     open_ones = author.submissions.filter(unfinished).count()
     if open_ones >= settings.OPEN_SUBMISSIONS:
-        raise SubmissionError(f"You have {open_ones} submissions that are not over: wait for one, or cancel one.")
+        raise QuotaError(f"You have {open_ones} submissions that are not over: wait for one, or cancel one.")
     spent = _spent(author) + seconds
     if spent > settings.SUBMISSION_HOURS * 3600:
-        raise SubmissionError(
+        raise QuotaError(
             f"With this you would use {spent / 3600:.1f} hours of machine time in a day; {settings.SUBMISSION_HOURS:g} "
             "are yours. Choose a smaller matrix, or come back tomorrow."
         )

@@ -2,7 +2,7 @@
 """The form, the list of submissions, and the page of one with its history."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -26,6 +26,9 @@ from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
 from perfweb.verdicts.doubts import doubted_runs
+from perfweb.verdicts.failures import failures, warnings_of_run
+from perfweb.verdicts.functions import compare_functions, in_words
+from perfweb.verdicts.run_verdicts import PairVerdicts
 
 PER_PAGE = 50
 MOST_NAMED = 5
@@ -54,14 +57,15 @@ def submission_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.SUBMIT)
 def submit(request: HttpRequest) -> HttpResponse:
-    """Show the form, or a preview of the plan or of the error; or submit the patch."""
+    """Show the form, with the values of the address; or a preview of the plan or of the error; or submit the patch."""
     waits = not may(request.user, Action.APPROVE)
     if request.method != "POST":
-        return render(request, "submissions/form.html", {"form": SubmissionForm(), "waits": waits})
+        return render(request, "submissions/form.html", {"form": SubmissionForm.of_address(request), "waits": waits})
     form = SubmissionForm(request.POST, request.FILES)
     examined = existing = None
-    problem = ""
+    problem = query = ""
     if form.is_valid():
+        query = form.query
         try:
             if "submit" in request.POST:
                 return redirect("submissions:one", services.submit(on_page(request), form.patch, form.wanted).number)
@@ -71,7 +75,14 @@ def submit(request: HttpRequest) -> HttpResponse:
         except PROBLEMS as error:
             problem = str(error)
         form = form.with_file_as_text()
-    context = {"form": form, "waits": waits, "examined": examined, "problem": problem, "existing": existing}
+    context = {
+        "form": form,
+        "waits": waits,
+        "examined": examined,
+        "problem": problem,
+        "existing": existing,
+        "query": query,
+    }
     return render(request, "submissions/form.html", context, status=200 if examined else 422)
 
 
@@ -82,9 +93,7 @@ def submission(request: HttpRequest, number: int) -> HttpResponse:
     runs = _runs(found)
     context = {
         "submission": found,
-        "results": [
-            Result(run, pairs, {} if run.is_over else progress.latest(run.pk)) for run, pairs in doubted_runs(runs)
-        ],
+        "results": _results(runs),
         "working": any(not run.is_over for run in runs),
         "more": more(found, runs[0] if runs else None),
         "approvers": _approvers() if found.state == SubmissionState.WAITING else [],
@@ -92,6 +101,22 @@ def submission(request: HttpRequest, number: int) -> HttpResponse:
         **_shown(found),
     }
     return render(request, "submissions/one.html", context)
+
+
+def _results(runs: Sequence[Run]) -> list[Result]:
+    failed = failures(runs)
+    return [
+        Result(run, pairs, {}, failed[run.pk], warnings_of_run(run), _functions(pairs))
+        if run.is_over
+        else Result(run, pairs, progress.latest(run.pk))
+        for run, pairs in doubted_runs(runs)
+    ]
+
+
+def _functions(pairs: Sequence[PairVerdicts]) -> list[tuple[PairVerdicts, str]]:
+    """Return the functions that differ, in words; none for pairs that are not counted."""
+    found = [(pair, compare_functions([pair.a], [pair.b], {one.test for one in pair.tests})) for pair in pairs]
+    return [(pair, in_words(loads)) for pair, loads in found if loads]
 
 
 def _approvers() -> list[str]:

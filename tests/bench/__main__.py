@@ -20,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from playbooks.module_utils import processes
+from runners import interruptible
 from tests.installation import ROOT, installed
 
 Arguments = Callable[[Path, list[str]], list[str]]
@@ -55,7 +56,7 @@ def _site(var: Path) -> str:
 
 
 def _record(var: Path, words: list[str]) -> list[str]:
-    subprocess.run([sys.executable, "manage.py", "demo", "--plan", "a-a-b"], cwd=ROOT, check=True)
+    subprocess.run(interruptible.command("manage", "demo", "--plan", "a-a-b"), cwd=ROOT, check=True)
     return ["--site", _site(var), *(words or [str(var / "a-a-b.csv")])]
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.test import Client
 from playwright.sync_api import Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -24,6 +23,7 @@ from perfweb.submissions import services
 from perfweb.submissions.plans import MATRICES
 from perfweb.submissions.services import SubmissionRequest
 from tests.browser.screenshot import DESKTOP
+from tests.browser.sessions import signed_in
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_testbed
 
@@ -44,13 +44,6 @@ SERIES = (
 )
 COSTS = {"patch-2": 0.962, "patch-3": 0.963}
 WANTED = SubmissionRequest(testbed="demo", knobs="net.isr.dispatch=direct")
-
-
-def signed_in(page: Page, server: LiveServer, user: User) -> None:
-    client = Client()
-    client.force_login(user)
-    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": server.url}
-    page.context.add_cookies([cookie])  # type: ignore[list-item]
 
 
 def person(name: str, role: Role) -> Actor:

@@ -38,7 +38,6 @@ def test_from_signing_in_to_a_token_and_out(watched_page: Page, live_server: Liv
     User.objects.create_user("ann", password=PASSWORD, role=Role.MAINTAINER)
     page = watched_page
     page.goto(live_server.url)
-    page.get_by_role("link", name="account").click()
     sign_in(page, live_server.url, "/account/")
     expect(page.get_by_role("heading", level=1)).to_have_text("ann maintainer")
     page.get_by_label("Name").fill("laptop")
@@ -49,9 +48,29 @@ def test_from_signing_in_to_a_token_and_out(watched_page: Page, live_server: Liv
     expect(page.get_by_role("row", name="laptop")).to_contain_text("revoked")
     page.get_by_role("link", name="Audit log").click()
     expect(page.get_by_role("row", name="make token")).to_contain_text("submit, until")
-    page.get_by_role("link", name="account").click()
+    page.get_by_role("link", name="ann: your account").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page).to_have_url(f"{live_server.url}/")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_page_names_who_is_signed_in(watched_page: Page, live_server: LiveServer) -> None:
+    """Also a page that is the same for all readers; and signing in leads back to it."""
+    User.objects.create_user("ann", password=PASSWORD, role=Role.MAINTAINER)
+    page, wanted = watched_page, f"{live_server.url}/runs/?state=done"
+    page.goto(wanted)
+    page.get_by_role("link", name="sign in").click()
+    page.get_by_label("Username").fill("ann")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(wanted)
+    page.get_by_role("link", name="ann: your account").click()
+    page.context.clear_cookies(name="sessionid")  # as at the end of the session, of which the browser learns later
+    page.goto(wanted)
+    page.get_by_role("link", name="ann: your account").click()
+    expect(page.get_by_role("link", name="sign in")).to_be_visible()
+    page.goto(wanted)
+    expect(page.get_by_role("link", name="sign in")).to_be_visible()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -80,7 +99,16 @@ def test_signing_in_elsewhere_and_back(page: Page, live_server: LiveServer, ther
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "path", ["/account/", "/account/log/", "/account/mine/", "/account/password/", "/runs/{run}/cancel/"]
+    "path",
+    [
+        "/account/",
+        "/account/log/",
+        "/account/mine/",
+        "/account/mine/address/",
+        "/account/password/",
+        "/alerts/watch/?test=tcp.rr/host-host/ipv4",
+        "/runs/{run}/cancel/",
+    ],
 )
 def test_pages_of_an_account_are_accessible_and_fit_a_telephone(
     own_page: Page, live_server: LiveServer, path: str

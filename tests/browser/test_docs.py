@@ -31,7 +31,7 @@ def test_a_definition_is_shown_by_keyboard_without_javascript(
 @pytest.mark.django_db(transaction=True)
 def test_the_search_leads_to_a_section_of_a_document(own_page: Page, live_server: LiveServer) -> None:
     own_page.goto(f"{live_server.url}/docs/")
-    own_page.get_by_role("searchbox").fill("void samples hypervisor")
+    own_page.get_by_role("combobox", name="Search").fill("void samples hypervisor")
     own_page.keyboard.press("Enter")
     own_page.locator("section[aria-label=Documentation] a").first.click()
     expect(own_page.locator("article.document :target")).to_be_in_viewport()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -20,6 +19,7 @@ from perfweb.runs.models import RunState
 from perfweb.runs.summaries import summarise
 from perfweb.submissions import states
 from perfweb.submissions.models import SubmissionState
+from tests.browser.sessions import signed_in
 from tests.factories import (
     DEMO_TESTS,
     create_alert,
@@ -107,10 +107,8 @@ def test_page_is_accessible_and_fits_a_telephone(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pages_of_patches_for_a_maintainer(own_page: Page, live_server: LiveServer, client: Client) -> None:
-    client.force_login(User.objects.create_user("ann", role=Role.MAINTAINER))
-    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
-    own_page.context.add_cookies([cookie])  # type: ignore[list-item]
+def test_pages_of_patches_for_a_maintainer(own_page: Page, live_server: LiveServer) -> None:
+    signed_in(own_page, live_server, User.objects.create_user("ann", role=Role.MAINTAINER))
     accessible_and_fits(own_page, f"{live_server.url}/submissions/new/")
     for state in (SubmissionState.WAITING, SubmissionState.APPROVED):
         accessible_and_fits(own_page, f"{live_server.url}/submissions/{create_submission(state).pk}/actions/")

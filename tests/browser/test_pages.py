@@ -151,3 +151,15 @@ def test_a_telephone_shows_verdicts_without_scrolling(
             box = verdict.bounding_box()
             assert box is not None
             assert box["x"] + box["width"] <= 360
+
+
+@pytest.mark.parametrize("name", ["run", "comparison"])
+def test_graphs_fit_a_telephone_without_scripts(
+    browser: Browser, live_server: LiveServer, finished_run: Run, name: str
+) -> None:
+    with browser.new_context(viewport={"width": 360, "height": 740}, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(address(live_server, finished_run, name))
+        graphs = [box for box in (graph.bounding_box() for graph in page.locator(".plot > svg").all()) if box]
+        assert graphs
+        assert max(box["x"] + box["width"] for box in graphs) <= 360

@@ -104,7 +104,7 @@ def test_a_patch_is_submitted(
     assert run_command([*site, "submit", str(patch)]) == 2
     assert "This has no diff" in capsys.readouterr().err
     assert run_command([*site, "submit", str(patch), "--ref", "main"]) == run_command([*site, "submit"]) == 2
-    assert "one of the two" in capsys.readouterr().err
+    assert "one of them" in capsys.readouterr().err
     assert run_command([*site, "submit", "--ref", "main", "--repository", "nobody"]) == 2
     assert "There is no repository “nobody”" in capsys.readouterr().err
     submission = create_submission(reason="a hunk")

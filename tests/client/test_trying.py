@@ -3,46 +3,19 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from django.db import connection, connections
+from django.db import connections
 from perfctl.commands import run_command
 
-from perfweb.accounts.models import Role, Scope, User
-from perfweb.accounts.tokens import issue
 from perfweb.runs.summaries import summarise
 from perfweb.submissions.models import Submission, SubmissionState
-from tests.checkouts import Checkout, small_checkout
-from tests.factories import create_run, create_testbed
-from tests.servers import served
+from tests.checkouts import Checkout
+from tests.factories import create_run
 
 LIMIT_SECONDS = 300
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
-    """A clone of the server's repository, which is the current directory."""
-    (tmp_path / "server").mkdir()
-    small_checkout(tmp_path / "server")
-    subprocess.run(["git", "clone", "-q", "server", "clone"], cwd=tmp_path, check=True)
-    monkeypatch.chdir(tmp_path / "clone")
-    return Checkout(tmp_path / "clone")
-
-
-@pytest.fixture
-def site(transactional_db: None, clone: Checkout, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The options for a server with that repository, whose testbed is `demo`, and the token of a submitter."""
-    create_testbed()
-    user = User.objects.create_user("ada", role=Role.SUBMITTER)
-    monkeypatch.setenv("PERFCTL_TOKEN", issue(user, "laptop", Scope.SUBMIT, 1)[1])
-    name = connection.settings_dict["NAME"]
-    with served(name, PERFWEB_REPOSITORY=str(clone.tree.parent / "server")) as address:
-        yield ["--server", address]
 
 
 def decide(state: SubmissionState) -> None:

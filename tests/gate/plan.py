@@ -22,6 +22,9 @@ CLANG_BUILDS = ("clang", "clang-sim")
 FUZZ_SECONDS = {False: "8", True: "60"}
 """Seconds that each fuzzer explores, by whether the run is thorough."""
 
+SUITE_PROCESSES = {"release": 4}
+"""Tests of a suite at once. Those of the release wait most of the time; a sanitizer keeps a CPU busy."""
+
 # Files of tests/stack with a separate job. The rest of tests/stack is one job.
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
@@ -131,7 +134,7 @@ def _cppcheck() -> Argv:
 
 def _suite(name: str) -> Job:
     """The stack's own tests in one of its builds."""
-    test = (PYTHON, "-m", "tests.stack.builds", "test", name, "--processes", "1")
+    test = (PYTHON, "-m", "tests.stack.builds", "test", name, "--processes", str(SUITE_PROCESSES.get(name, 1)))
     junit = (ROOT / "build" / name / "meson-logs" / "testlog.junit.xml",)
     return Job(f"suite-{name}", (test,), after=(f"build-{name}",), junit=junit)
 

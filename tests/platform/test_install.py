@@ -121,6 +121,31 @@ def test_the_non_free_component_is_taken_from_the_machines_own_entry(
     assert (tmp_path / "installed").read_text() == expected
 
 
+def test_the_sources_of_linux_are_a_repository_of_all_files(tmp_path: Path) -> None:
+    """Also those of Debian's package, whose .gitignore ignores all files, and those that an older script unpacked."""
+    tree = tmp_path / "var" / "linux"
+    (tree / "net").mkdir(parents=True)
+    (tree / ".gitignore").write_text("*\n")
+    (tree / "net" / "tcp.c").write_text("int tcp;\n")
+    program = f"""
+        scratch={tmp_path}
+        unpack_tree() {{ echo unpacked; mkdir -p var; cp -r {tree} var/; }}
+        cd {tmp_path}; unpack_source; unpack_source
+        mkdir new; cd new; unpack_source
+        rm var/linux/.git/refs/heads/main; unpack_source
+    """
+    committing = "committing the sources of Linux to a repository: var/linux\n"
+    assert bash(program) == f"{committing}unpacked\n{committing}{committing}"
+    for made in (tree, tmp_path / "new" / "var" / "linux"):
+        (made / "net" / "tcp.c").write_text("int udp;\n")
+        listed, changes = (
+            subprocess.run(["git", *words], cwd=made, capture_output=True, text=True).stdout
+            for words in (["ls-tree", "-r", "--name-only", "main"], ["diff"])
+        )
+        assert listed.split() == [".gitignore", "net/tcp.c"]
+        assert "+int udp;" in changes
+
+
 def test_the_machines_own_policy_comes_back_also_after_a_killed_run(tmp_path: Path) -> None:
     policy = tmp_path / "policy-rc.d"
     policy.write_text("the machine's own\n")

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -251,3 +252,24 @@ def test_a_database_waits_for_disks_unless_it_is_one_for_tests(layout: Layout) -
     with connect(layout) as connection:
         for name in supervisor.VOLATILE:
             assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == ("on",)
+
+
+def test_services_end_at_the_same_time_and_before_the_databases(tmp_path: Path) -> None:
+    """The later one ends when the earlier one has its signal, whichever is stopped first."""
+    made = Layout.of(tmp_path / "var")
+    for name, own, other in (("web", "first", "second"), ("beat", "second", "first")):
+        spawn(made, name, f"touch {own}; until [ -e {other} ]; do sleep 0.05; done; touch ended-{name}")
+    spawn(made, "redis", "[ -e ended-web ] && [ -e ended-beat ] && touch after")
+    supervisor.stop(made, list(supervisor.STARTERS))
+    assert (tmp_path / "after").exists()
+
+
+def spawn(layout: Layout, name: str, last: str) -> None:
+    """Start a service that does the last commands when it is stopped, in the folder above its data."""
+    folder = layout.var.parent
+    script = f"trap '{last}; exit' TERM; touch ready-{name}; while :; do sleep 0.05; done"
+    processes.spawn(
+        ["sh", "-c", script], pid_file=layout.pid_file(name), log=layout.log(name), cwd=folder, environment=os.environ
+    )
+    while not (folder / f"ready-{name}").exists():
+        time.sleep(0.05)

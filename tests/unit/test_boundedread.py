@@ -116,7 +116,7 @@ def test_headers_without_an_end_are_given_up(server: Server, monkeypatch: pytest
             session.get(server.url("headers"), timeout=60)
 
 
-@pytest.mark.parametrize("address", ["perfweb/outbox/hooks.py", "perfweb/forges/http.py", "runners/labs/power.py"])
+@pytest.mark.parametrize("address", ["perfweb/outbox/hooks.py", "perfweb/outbox/rest.py", "runners/labs/power.py"])
 def test_what_reads_answers_uses_connections_with_limits(address: str) -> None:
     text = (Path(__file__).parents[2] / address).read_text(encoding="utf-8")
     assert "BoundedPoolManager(" in text

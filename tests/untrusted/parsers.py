@@ -12,12 +12,15 @@ from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
-from perfctl import events
+from perfctl import events, lore
+from perfctl.usage import UsageError
 
 from perfweb.builds import mirrors, repositories
 from perfweb.builds.bases import expected_files
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import RepositoryError
+from perfweb.builds.threads import series_in
+from perfweb.counted import diagnostics
 from perfweb.figures import durations
 from perfweb.forges import markdown
 from perfweb.forges.table import FORGES, ShapeError
@@ -35,7 +38,7 @@ from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
 from perfweb.verdicts import counters, lockprofiles
-from runners.counted import console, diagnostics
+from runners.counted import console
 from tests.untrusted import hosts, modules, requests
 from tests.untrusted.hostile import DENSE_JSON, Generator, Parser, repeated, within
 
@@ -104,6 +107,11 @@ _PATCHES = {
     **within("", f"\n{DIFF}", *_SHAPES),
     **repeated("", f"{COMMIT}{MAIL}\n{DIFF}\n"),
     **repeated("", f"{COMMIT}From: a@b.org\nSubject: [PATCH {{0}}/64] x\n\n{DIFF}\n".replace("@@ -1 +1 @@", "@@")),
+}
+_THREADS = {
+    **_PATCHES,
+    **within(f"{COMMIT}Message-ID: <1@b.org>\nSubject: [PATCH 1/2] x\nIn-Reply-To: ", f"\n\n{DIFF}", *_HEADER_SHAPES),
+    **repeated("", f"{COMMIT}Message-ID: <{{0}}@b.org>\nIn-Reply-To: <1@b.org>\nSubject: [PATCH 1/2] x\n\nx\n"),
 }
 
 
@@ -243,6 +251,8 @@ _SAMPLE_HEAD = f"{','.join(COLUMNS)}\n"
 PARSERS = [
     Parser("files of a patch", lambda text: dict(expected_files(read_series(_bytes(text)))), (PatchError,), _PATCHES),
     Parser("patch", lambda text: read_series(_bytes(text)), (PatchError,), {**_PATCHES, **_IN_MAIL}),
+    Parser("series of a thread", lambda text: series_in(_bytes(text), "1@b.org"), (PatchError,), _THREADS),
+    Parser("thread of an archive", lambda text: lore.mbox_of(_bytes(text)), (UsageError,), _THREADS),
     Parser("mail", _read_mail, (IgnoredError,), _IN_MAIL),
     Parser("results of authentication", lambda text: proof.signers([text], "mx"), (), within("mx; dkim=pass ", "")),
     Parser("request in a mail", _commands("perf:"), (commands.RequestError,), within("perf: ", "\n")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,18 +33,18 @@ class Use:
 
 def uses() -> Iterator[Use]:
     """All patterns of the service."""
-    trees = {
-        path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8"))
+    nodes = {
+        path.relative_to(ROOT): list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
         if "migrations" not in path.parts
     }
     methods: dict[tuple[str, str], set[str]] = {}
-    for path, tree in trees.items():
-        for name, method in _calls(str(path), tree):
+    for path, found in nodes.items():
+        for name, method in _calls(str(path), found):
             methods.setdefault(name, set()).add(method)
-    for path, tree in trees.items():
-        for use in _of_file(str(path), tree):
+    for path, found in nodes.items():
+        for use in _of_file(str(path), found):
             called = methods.get((str(path), use.name), {"search"})
             yield replace(use, search=bool(called - _ANCHORED), full="fullmatch" in called) if use.name else use
 
@@ -70,9 +70,9 @@ class _File:
         return None
 
 
-def _calls(path: str, tree: ast.Module) -> Iterator[tuple[Name, str]]:
-    """Names with the methods of patterns that are called on them."""
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+def _calls(path: str, nodes: Sequence[ast.AST]) -> Iterator[tuple[Name, str]]:
+    """Names with the methods of patterns that are called on them, by all nodes of a file."""
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     file = _File(
         path,
         {
@@ -82,12 +82,12 @@ def _calls(path: str, tree: ast.Module) -> Iterator[tuple[Name, str]]:
         },
     )
     known = set[ast.AST]()
-    for node in ast.walk(tree):
+    for node in nodes:
         for used, method in _methods(node):
             known.add(used)
             if name := file.name(used):
                 yield name, method
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and node not in known and isinstance(node.ctx, ast.Load):
             yield from ((name, "passed on") for name in [file.name(node)] if name)
 
@@ -102,16 +102,17 @@ def _methods(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield node.args[0], "fullmatch"
 
 
-def _of_file(path: str, tree: ast.Module) -> Iterator[Use]:
+def _of_file(path: str, nodes: Sequence[ast.AST]) -> Iterator[Use]:
     texts: dict[str, Any] = {}
     names: dict[ast.expr, str] = {}
-    for node in tree.body:
+    assert isinstance(nodes[0], ast.Module)
+    for node in nodes[0].body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             names[node.value] = node.targets[0].id
             texts[node.targets[0].id] = _constant(node.value, texts)
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         function = call.func
-        if not isinstance(function, ast.Attribute) or ast.unparse(function.value) != "re":
+        if not isinstance(function, ast.Attribute) or not _is_re(function.value):
             continue
         where = f"{path}:{call.lineno}"
         if function.attr == "compile":
@@ -120,6 +121,10 @@ def _of_file(path: str, tree: ast.Module) -> Iterator[Use]:
             place = {"sub": 4, "subn": 4, "split": 3}.get(function.attr, 2)
             search, full = function.attr not in _ANCHORED, function.attr == "fullmatch"
             yield Use(where, "", _compiled(call, place, texts), search, full)
+
+
+def _is_re(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "re"
 
 
 def _compiled(call: ast.Call, place: int, texts: dict[str, Any]) -> re.Pattern[Any] | None:

@@ -169,6 +169,15 @@ class File(TypedDict):
     url: str
 
 
+class Failure(TypedDict):
+    """A variant that fails."""
+
+    variant: str
+    kind: str
+    line: str
+    details: str
+
+
 class RunDetail(RunRow):
     """A run with all details except its results."""
 
@@ -178,6 +187,8 @@ class RunDetail(RunRow):
     measurements: dict[str, int]
     files: list[File]
     events: str
+    failures: list[Failure]
+    warnings: list[str]
 
 
 class Summary(TypedDict):
@@ -227,6 +238,28 @@ class TestVerdict(TypedDict):
     cautions: list[str]
 
 
+class Function(TypedDict):
+    """A function of a counted kernel whose cost differs."""
+
+    name: str
+    instructions: float
+    locked: float
+    accesses: float
+
+
+class Load(TypedDict):
+    """A load of two counted kernels."""
+
+    load: str
+    unit: str
+    verdict: str
+    base: float
+    other: float
+    spread: float
+    unexplained: float
+    functions: list[Function]
+
+
 class Comparison(TypedDict):
     """One side against another in every test."""
 
@@ -237,6 +270,7 @@ class Comparison(TypedDict):
     verdicts: dict[str, int]
     words: str
     tests: list[TestVerdict]
+    loads: list[Load]
     text: str
     page: str
 

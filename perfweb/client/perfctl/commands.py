@@ -194,6 +194,8 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
             ("verdict", f"{verdict['variant']} against {verdict['base']}: {verdict['words']}")
             for verdict in run["verdicts"] or []
         ),
+        *(("failed", f"{one['variant']} {one['kind']}: {one['line']}") for one in run["failures"]),
+        *(("warning", warning.partition("\n")[0]) for warning in run["warnings"]),
         ("page", f"{server.address}{run['page']}"),
         ("files", " ".join(file["name"] for file in run["files"])),
     ]
@@ -230,6 +232,16 @@ def _warn_unfinished(run: RunDetail) -> None:
     print(f"perfctl: run {run['number']} is {run['state']}: these are its results so far", file=sys.stderr)
 
 
+def _in_text(found: Comparison, address: str) -> str:
+    """Return a comparison as text, with the functions of counted kernels that differ."""
+    functions = [
+        f"{load['load']}: {one['name']} {one['instructions']:+.4f} instructions, {one['locked']:+.4f} locked"
+        for load in found["loads"]
+        for one in load["functions"]
+    ]
+    return plain("\n\n".join(filter(None, [found["text"], "\n".join(functions)]))) + f"\n\n{address}{found['page']}"
+
+
 def _print_verdicts(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
     """Print comparisons; return the worst status."""
     if options.json:
@@ -237,7 +249,7 @@ def _print_verdicts(server: Server, compared: list[Comparison], options: argpars
     elif not compared:
         print("The run has one variant only, so it has no comparison.")
     else:
-        print("\n\n".join(f"{plain(found['text'])}\n\n{server.address}{found['page']}" for found in compared))
+        print("\n\n".join(_in_text(found, server.address) for found in compared))
     return verdict_status(compared, decided=options.decided)
 
 

@@ -109,7 +109,7 @@ class Server:
 
     def submit(self, patch: str, testbed: str, **wanted: Any) -> SubmissionDetail:
         """Submit a patch, or an empty one with a `ref`; the options are those of the API: tests, tunables, each, base,
-        title, plan, repository, ref.
+        title, plan, repository, ref, message_id.
         """
         return cast("SubmissionDetail", self.change("submissions", {"patch": patch, "testbed": testbed, **wanted}))
 

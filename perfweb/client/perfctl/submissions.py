@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perfctl.answers import SubmissionDetail
+from perfctl import lore
+from perfctl.answers import RunDetail, SubmissionDetail
 from perfctl.server import Server
 from perfctl.tables import plain
 from perfctl.usage import Status, UsageError, print_json
@@ -22,6 +23,10 @@ def add_commands(command: Callable[..., Any]) -> None:
         "patch", nargs="?", type=Path, help="output of git format-patch --stdout or git diff; - for standard input"
     )
     submit.add_argument("--ref", help="a branch, tag or commit instead: its changes since the base")
+    submit.add_argument("--lore", metavar="MAIL", help="Message-ID or address of a mail: its series, from an archive")
+    submit.add_argument(
+        "--archive", default=lore.ADDRESS, metavar="ADDRESS", help=f"public-inbox (PERFCTL_LORE, or {lore.ADDRESS})"
+    )
     submit.add_argument("--each", action="store_true", help="measure a series patch by patch")
     add_measuring_options(submit, "branch, tag or commit, instead of the patch's base-commit")
     command("submission", show_submission, "show the progress of a submission").add_argument("number", type=int)
@@ -52,9 +57,10 @@ def add_measuring_options(command: argparse.ArgumentParser, base: str) -> None:
 
 def submit_patch(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl submit`."""
-    if (options.patch is None) == (options.ref is None):
-        raise UsageError("give a file with a patch, or --ref: one of the two")
-    made = submit(server, _patch(options.patch), options, base=options.base, ref=options.ref, each=options.each)
+    if [options.patch, options.ref, options.lore].count(None) != 2:
+        raise UsageError("give a file with a patch, or --ref, or --lore: one of them")
+    patch, message = lore.thread_of(options.lore, options.archive) if options.lore else (_patch(options.patch), "")
+    made = submit(server, patch, options, base=options.base, ref=options.ref, each=options.each, message_id=message)
     return print_submission(server, made, options)
 
 
@@ -105,6 +111,15 @@ def rerun_submission(server: Server, options: argparse.Namespace) -> Status:
     return print_submission(server, server.rerun(options.number, options.boots), options)
 
 
+def _print_results(run: RunDetail) -> None:
+    for failure in run["failures"]:
+        print(plain(f"run {run['number']}: {failure['variant']} {failure['kind']}: {failure['line']}"))
+    for verdict in run["verdicts"] or []:
+        print(plain(f"run {run['number']}: {verdict['variant']} against {verdict['base']}: {verdict['words']}"))
+    if run["state"] == "done":
+        print(f"    every test: perfctl compare {run['number']}")
+
+
 def print_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
     """Print the state of a submission, its runs with their verdicts, and the address of its page."""
     if options.json:
@@ -114,10 +129,8 @@ def print_submission(server: Server, submission: SubmissionDetail, options: argp
     print(plain(f"submission {submission['number']} is {submission['state']}{': ' if runs else ''}{runs}"))
     for line in submission["reason"].splitlines():
         print(f"    {plain(line)}")
-    for number in [run["number"] for run in submission["runs"] if run["state"] == "done"]:
-        for verdict in server.run(number)["verdicts"] or []:
-            print(plain(f"run {number}: {verdict['variant']} against {verdict['base']}: {verdict['words']}"))
-        print(f"    every test: perfctl compare {number}")
+    for number in [run["number"] for run in submission["runs"] if run["state"] in {"done", "failed"}]:
+        _print_results(server.run(number))
     if boots := submission["deciding_boots"]:
         print(f"a run with {boots} boots of each variant would decide what is open: perfctl rerun --boots")
     print(f"{server.address}{submission['page']}")

@@ -19,6 +19,9 @@ SERVER_PORTS = {
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
+_COUNTED_ROUNDING = 0.01
+"""Max difference of a rate from its count and seconds, as a share beyond one unit; seconds have three decimals."""
+
 Interim = list[tuple[float, float]]
 """Ends of intervals in seconds since the beginning of the sample, with the bits/s of each interval."""
 
@@ -126,6 +129,19 @@ def only(pattern: re.Pattern[str], output: str, tool: str, what: str) -> re.Matc
     if len(found) > 1:
         raise ToolError(f"{tool} printed {what} {len(found)} times: this is the output of several calls")
     return found[0]
+
+
+def counted_rate(found: re.Match[str], tool: str, what: str) -> float:
+    """Return the group `rate` of a line of a tool of this project. Raises ToolError if it is not that of the groups
+    `count` and `seconds`.
+    """
+    count = positive(found["count"], f"number of {what}")
+    seconds, rate = (positive(found[name], name) for name in ("seconds", "rate"))
+    if abs(rate - count / seconds) > _COUNTED_ROUNDING * rate + 1:
+        raise ToolError(
+            f"{tool}'s rate is {rate:g} {what}/s, but {count:g} {what} in {seconds:g} s are others, which cannot be"
+        )
+    return rate
 
 
 def family_option(address: str) -> str:

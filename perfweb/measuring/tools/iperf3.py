@@ -22,9 +22,12 @@ from perfweb.runs.catalogue import Measure
 BUSY = ("the server is busy running a test", "unable to connect to server: Connection refused")
 
 _ROUNDING = 0.02
-"""Max difference of a rate from its bytes and seconds, as a share; 3.12 prints all digits."""
-_OTHER_END = 0.5
-"""The same where bytes and seconds are those of different ends."""
+"""Max difference of bytes that are computed from a rate and seconds, as a share; 3.12 prints all digits."""
+_CONTRADICTS = 0.5
+"""Difference of a rate from its bytes and seconds, as a share, that only another unit explains.
+
+Bytes and seconds may be those of different ends or intervals.
+"""
 
 _WAYS = {"": [], "reverse": ["-R"], "bidirectional": ["--bidir"]}
 
@@ -172,18 +175,14 @@ def delivered_share(total: Mapping[str, Any], where: str) -> float:
 
 
 def _check_rate(total: Mapping[str, Any], where: str) -> None:
-    """Raise ToolError if a rate is not that of the bytes and seconds beside it.
-
-    In `sum` and in streams of datagrams iperf3 prints the sender's bytes with the receiver's seconds, which can differ
-    more in short tests.
-    """
+    """Raise ToolError if a rate is not that of the bytes and seconds beside it."""
     if not {"bytes", "seconds", "bits_per_second"} <= total.keys():
         return
     count, seconds, rate = (
         json_number(total[name], f"{where}.{name}") for name in ("bytes", "seconds", "bits_per_second")
     )
-    reported, allowed = rate * seconds / 8, _ROUNDING if where.startswith("sum_") else _OTHER_END
-    if abs(reported - count) > allowed * max(reported, count):
+    reported = rate * seconds / 8
+    if abs(reported - count) > _CONTRADICTS * max(reported, count):
         raise ToolError(
             f"{where}.bits_per_second is {rate:g}, but {count:g} bytes in {seconds:g} s are others, which cannot be"
         )

@@ -5,14 +5,14 @@ the highest rates at which hardly any are lost; or round-trip times at shares of
 
 import re
 
-from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, only, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, counted_rate, only, positive
 from perfweb.runs.catalogue import LOADS, Measure
 
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
 _LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<times>.*) us$", re.ASCII | re.MULTILINE)
 _TIME = re.compile(r"\b(?P<share>p50|p90|p99|max): (?P<time>\S+)")
 _MODES = {"udp.ndr": ["-f"], "udp.loaded": ["-l"]}
-_RATE = r"\d+ seconds: [\d.]+ rate: (?P<rate>\S+) datagrams/s"
+_RATE = r"(?P<count>\d{1,18}) seconds: (?P<seconds>\S+) rate: (?P<rate>\S+) datagrams/s"
 _SENT = re.compile(rf"^sent: {_RATE}", re.ASCII | re.MULTILINE)
 _RECEIVED = re.compile(rf"^received: {_RATE}", re.ASCII | re.MULTILINE)
 
@@ -32,9 +32,12 @@ def parse(output: str) -> list[Value]:
         return [*rates, *_latencies(output)]
     sent = only(_SENT, output, "netblast", "rate of what was sent")
     received = only(_RECEIVED, output, "netblast", "rate of what was received")
+    if int(received["count"]) > int(sent["count"]):
+        counts = f"{received['count']} datagrams were received, but {sent['count']} were sent"
+        raise ToolError(f"netblast: {counts}, which cannot be")
     return [
-        Value("packets", positive(received["rate"], "rate of what was received"), "packets/s", "higher"),
-        Value("sent", positive(sent["rate"], "rate of what was sent"), "packets/s", "higher"),
+        Value("packets", counted_rate(received, "netblast", "datagrams"), "packets/s", "higher"),
+        Value("sent", counted_rate(sent, "netblast", "datagrams"), "packets/s", "higher"),
     ]
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.client import MULTIPART_CONTENT
 from psycopg import sql
 
+from perfweb.accounts.middleware import NAME_COOKIE
 from perfweb.accounts.models import Entry, Outcome
 from tests.unit.accounts.site import ANONYMOUS, ROLES, Site
 from tests.unit.crawl.addresses import ADDRESSES, Address
@@ -196,7 +197,7 @@ class Crawl:
         yield from (
             f"cookie {name}"
             for name, cookie in answer.cookies.items()
-            if cookie.value and not (cookie["httponly"] and cookie["samesite"] == "Lax")
+            if cookie.value and not ((cookie["httponly"] or name == NAME_COOKIE) and cookie["samesite"] == "Lax")
         )
         if (key := (person, hash(content))) in self._looked_at:
             return

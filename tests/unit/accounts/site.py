@@ -26,8 +26,9 @@ from perfweb.runs.models import Artefact, Run, RunState
 from perfweb.runs.summaries import summarise
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
+from perfweb.tracking.alerts.watching import sign
 from perfweb.tracking.history import refresh
-from perfweb.tracking.models import Alert, Movement
+from perfweb.tracking.models import Alert, AlertAddress, Movement
 from perfweb.tracking.services import BranchRequest, track
 from perfweb.tracking.states import confirm
 from tests.checkouts import Checkout
@@ -102,6 +103,8 @@ class Site:
             values["number"] = self.queued.pk
         elif address.endswith("/back"):
             values["name"] = self.resting.name
+        if address.startswith("/alerts/"):
+            values["token"] = sign(address.split("/")[2], self.users["author"].pk, "author@alerts.example")
         keys = {"artefacts": Artefact.objects.earliest("pk").pk, "tokens": self.token.pk, "unlink": self.identity.pk}
         values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
         named = {"topics": "tcp", "forges": "on-github", "tracking": "head"}
@@ -111,7 +114,10 @@ class Site:
     def query(self, address: str) -> str:
         """Further parameters that an address requires."""
         run, test = self.run.pk, DEMO_TESTS[0]
-        query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
+        query = {
+            "/search/": "?q=direct", "/alerts/watch/": "?branch=head", "/api/v1/series": f"?test={test}",
+            "/api/v1/summaries": f"?test={test}",
+        }  # fmt: skip
         if address.startswith(("/compare/", "/api/v1/comparisons")):
             query[address] = f"?base={run}/deferred&with={run}/direct"
         return query.get(address, "")
@@ -188,6 +194,7 @@ class Site:
         Delivery.objects.create(project=project, identifier="1", digest="2", event={"body": "text-of-a-delivery"})
         post("forge:on-github", "comment 1", {"body": "text-of-a-letter"})
         Address.objects.create(user=self.users["author"], address="author@mail.private.example")
+        AlertAddress.objects.create(user=self.users["author"], address="author@alerts.example")
         series = Series.objects.create(sender="stranger@mail.private.example")
         Posting.objects.create(
             series=series, message_id="<1@private.example>", related=[], subject="subject-of-a-mail", title="title",

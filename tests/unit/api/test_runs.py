@@ -108,7 +108,7 @@ def test_the_list_has_verdicts_on_request(api: Api, run: Run) -> None:
     assert "faster" in api.read("runs", verdicts=True)["items"][0]["verdicts"][0]["words"]
 
 
-@pytest.mark.parametrize(("address", "queries"), [("runs", 4), ("runs?verdicts=true", 6), ("runs/{number}", 10)])
+@pytest.mark.parametrize(("address", "queries"), [("runs", 4), ("runs?verdicts=true", 6), ("runs/{number}", 12)])
 @pytest.mark.parametrize("amount", [1, 4])
 def test_queries_do_not_depend_on_how_much_there_is(
     api: Api, django_assert_num_queries: DjangoAssertNumQueries, address: str, queries: int, amount: int

@@ -124,6 +124,17 @@ def test_too_much_is_refused(pulled: Mirror, checkout: Checkout, monkeypatch: py
         bench.patch("HEAD~1", "HEAD", each=False)
 
 
+def test_shallow_clone_is_fetched_and_follows_its_origin(pulled: Mirror, checkout: Checkout, tmp_path: Path) -> None:
+    clone = tmp_path / "shallow"
+    checkout.git("clone", "-q", "--depth", "1", f"file://{checkout.tree}", str(clone))
+    shallow = Mirror(name="shallow", url=str(clone))
+    assert mirrors.fetch(shallow).commit("main").sha == checkout.git("rev-parse", "main").decode().strip()
+    checkout.put("stack/other.c", "int more;\n")
+    newest = checkout.commit("meanwhile")
+    checkout.git("-C", str(clone), "fetch", "-q", "--depth", "1", "origin", "+main:main", "--update-head-ok")
+    assert mirrors.fetch(shallow).commit("main").sha == newest
+
+
 def test_where_may_be_fetched_from() -> None:
     good = ("https://example.org/a/b.git", "http://127.0.0.1:1/x", "http://localhost/x", "/srv/x")
     assert [mirrors.check(url) for url in good] == ["https", "http", "http", "file"]

@@ -24,7 +24,13 @@ pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).resolve().parents[3]
 STREAM = "/runs/{number}/events"
-ANY_TEXT = {"/search/": {"q"}, "/tests/": {"q"}, "/account/log/": {"q", "who"}, "/account/sign-in/": {"next"}}
+ANY_TEXT = {
+    "/search/": {"q"},
+    "/search/names.json": {"q"},
+    "/tests/": {"q"},
+    "/account/log/": {"q", "who"},
+    "/account/sign-in/": {"next"},
+}
 """Parameters that take any text; a `next` of another site is not followed."""
 ELSEWHERE = "/account/sign-in/{key}/back/"
 """Its parameters come from an identity provider: any error there is 403, with the reason."""

@@ -101,6 +101,8 @@ def test_labels_that_are_close_together_stand_one_above_the_other() -> None:
     placed = {text.text: float(text.get("y", 0)) for text in parsed(render(figure, "x")).iter(f"{SVG}text")}
     assert 0 < placed["D"] < placed["C 12"] < placed["B"] == placed["A"]
     assert "yshift" not in str(lettered({0.0: "A", 0.1: "B"}))
+    narrow = lettered({10.0: "alert 1", 24.0: "alert 2"}, span=100.0)  # 50 of the 300 pixels of a telephone each
+    assert [note.get("yshift", 0) for note in narrow["annotations"]] == [0, 13]
 
 
 @example({"": [1.1125369292536007e-308]})

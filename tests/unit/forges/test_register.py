@@ -14,6 +14,7 @@ from perfweb.builds.kinds import LINUX
 from perfweb.builds.models import Mirror
 from perfweb.forges import secrets
 from perfweb.forges.models import Member, Project
+from perfweb.outbox.secretfiles import SecretError
 from tests.checkouts import Checkout
 from tests.factories import create_testbed
 from tests.unit.forges.peer import TOKEN, Peer
@@ -56,7 +57,7 @@ def test_a_project_with_its_people_and_secrets(options: dict[str, Any], capsys: 
     secret = secrets.webhook_secret(project)
     assert secret not in output
     assert secrets.secret_file(project).stat().st_mode & 0o777 == 0o600
-    with pytest.raises(secrets.SecretError, match=r"demo\.token has to hold at least 20 characters"):
+    with pytest.raises(SecretError, match=r"demo\.token has to hold at least 20 characters"):
         secrets.token(project)
 
     call_command("register_repository", "demo", **{**options, "login": "other-bot"}, allow=["X="])

@@ -50,7 +50,8 @@ VARIANT_MEANINGS = {
     "name": "lower-case letters, digits, `_` and `-`",
     "target": ", ".join(f"`{target}`" for target in TARGETS),
     "source": SOURCE_RULE,
-    "build": "meson options such as `-Dbuildtype=release`",
+    "build": "meson options such as `-Dbuildtype=release`; of a kernel that counts, "
+    "[configurations](../howto/kernel-patches.md#configurations) and options",
     "tunables": "names and values: of the stack, or knobs of the Linux kernel",
 }
 

@@ -200,7 +200,11 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("udp.loaded", LOADED.partition("load: 90")[0], "reported loads of 25, 50, 75 %, not of 25, 50, 75, 90 %"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: inf"), "latency.p90.75 is inf"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: -4"), "latency.p90.75 is -4"),
-        ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),
+        ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate is 0"),
+        ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 600000"), "500000 datagrams in 1 s are others"),
+        ("udp.blast", NETBLAST.replace("1.000 rate: 800000", "2.000 rate: 800000"), "are others"),
+        ("udp.blast", NETBLAST.replace("sent: 800000", "sent: 499999"), "500000 datagrams were received, but 499999"),
+        ("udp.blast", NETBLAST.replace("500000", "0"), "number of datagrams is 0"),
         ("udp.blast", NETBLAST.partition("received")[0], "printed no rate of what was"),
     ],
 )

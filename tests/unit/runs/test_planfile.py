@@ -76,7 +76,11 @@ def test_a_plan_that_counts() -> None:
         (COUNTED.replace(", source: base", ""), "target linux and a source"),
         (COUNTED.replace("linux", "stack"), "target linux and a source"),
         (COUNTED.replace("source: patch", "source: patch, tunables: {net.core.somaxconn: 4}"), "has tunables"),
-        (COUNTED.replace("source: patch", "source: patch, build: [-Da=b]"), "has tunables or build options"),
+        (COUNTED.replace("source: patch", "source: patch, build: [-Da=b]"), "is not the name of a configuration"),
+        (
+            COUNTED.replace("source: patch", "source: patch, build: [CONFIG_NET=m]"),
+            "is not the name of a configuration",
+        ),
         (COUNTED.replace("counted.udp.forward/routed/ipv6", "tcp.rr/host-host/ipv4"), "results of two origins"),
         (COUNTED + "samples: 6\n", "a boot that counts is one sample"),
         (COUNTED + "stop: decided\n", "the same result each time"),
@@ -395,3 +399,8 @@ def test_any_change_of_a_good_plan(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(GOOD)))
     end = data.draw(st.integers(start, min(len(GOOD), start + 20)))
     plan_or_error_with_line(GOOD[:start] + data.draw(st.text(max_size=10)) + GOOD[end:])
+
+
+def test_a_kernel_that_counts_has_configurations_and_options() -> None:
+    text = COUNTED.replace("source: patch", "source: patch, build: [debug, CONFIG_TCP_CONG_BBR=y, CONFIG_NR_CPUS=2]")
+    assert read_plan(text).variants[1].build_options == ("debug", "CONFIG_TCP_CONG_BBR=y", "CONFIG_NR_CPUS=2")

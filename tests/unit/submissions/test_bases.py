@@ -10,6 +10,8 @@ import pytest
 from django.core import mail as sent
 
 from perfweb.accounts.actors import Actor
+from perfweb.builds import mirrors
+from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import MissingCommitError
 from perfweb.lab.origins import Origin
 from perfweb.mail.intake import receive
@@ -81,6 +83,19 @@ def test_no_base_fits(author: Actor, repository: Checkout) -> None:
         services.submit(author, patch, WANTED)
 
 
+def test_a_patch_of_another_repository_names_those_that_are_registered(author: Actor, repository: Checkout) -> None:
+    diff = five(repository).replace(b"stack/net/if.c", b"net/ipv4/tcp.c")
+    assert "repositor" not in services.submit(author, diff, WANTED).reason
+    for name in ("theirs", "linux"):
+        Mirror.objects.create(name=name, url=str(repository.tree))
+    assert services.submit(author, diff + b"\n", WANTED).reason.endswith("Other repositories: linux, theirs.")
+    mirrors.fetch(Mirror.objects.get(name="linux"))
+    theirs = replace(WANTED, mirror="linux")
+    assert services.submit(author, diff, theirs).reason.endswith("Other repositories: the service's own, theirs.")
+    with pytest.raises(MissingCommitError, match=r"Other repositories: the service's own, theirs\.$"):
+        services.submit(author, with_base(diff), theirs)
+
+
 def test_a_series_is_known_by_what_its_first_patches_change(author: Actor, repository: Checkout) -> None:
     """The second patch of a file expects the first, and files that are made are in no base."""
     repository.git("checkout", "-q", "-b", "topic")
@@ -96,6 +111,18 @@ def test_a_series_is_known_by_what_its_first_patches_change(author: Actor, repos
     repository.git("checkout", "-q", "main")
     with pytest.raises(MissingCommitError, match="in topic"):
         services.submit(author, with_base(series), WANTED)
+
+
+def test_a_patch_without_context_is_recognised(author: Actor, repository: Checkout) -> None:
+    repository.edit("stack/net/if.c", lambda text: text.replace("line5;", "five;\nsix;").replace("line9;", "nine;"))
+    repository.put("stack/net/made.c", "int made;\n")
+    repository.git("add", "-N", ".")
+    patch = repository.git("diff", "-U0")
+    repository.git("reset", "-q", "--hard")
+    submission = services.submit(author, patch, WANTED)
+    assert submission.state == SubmissionState.CONFLICT
+    assert "Its hunks have no context (git diff -U0)" in submission.reason.partition("\n\n")[0]
+    assert "Name a base" not in submission.reason
 
 
 def test_a_conflict_names_bases_that_fit(author: Actor, repository: Checkout) -> None:
@@ -154,7 +181,7 @@ def test_a_series_with_more_patches_than_a_plan_has_variants(author: Actor, repo
         ({"title": "a\tb"}, "The title must be one line"),
         ({"knobs": "\n".join(f"net.x{number}=1" for number in range(65))}, "These knobs cannot be used"),
         ({"knobs": "boot.command_line=x"}, "These knobs cannot be used"),
-        ({"testbed": "sim"}, "testbed sim simulates, and the tests are measured"),
+        ({"testbed": "sim"}, "testbeds that measure: demo; tests for sim: sim"),
     ],
 )
 def test_errors_are_about_the_request_and_not_its_plan(

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The form, the list and the page of a submission, for users with and without permission."""
 
+import html
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -13,6 +15,8 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Entry, Role, User
 from perfweb.builds.mirrors import FetchError
 from perfweb.builds.models import Mirror
+from perfweb.lab.models import Testbed
+from perfweb.lab.origins import Origin
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions import services
@@ -21,8 +25,9 @@ from perfweb.submissions.more import more
 from perfweb.submissions.plans import MATRICES
 from perfweb.verdicts.wording import css_name
 from tests.checkouts import Checkout
-from tests.factories import create_measurements, create_submission
+from tests.factories import create_measurements, create_run, create_submission, create_testbed
 from tests.silent import SilentServer
+from tests.unit.imports.test_counted import ROUND_TRIP, document, imported
 from tests.unit.pages import page, text_of
 from tests.unit.submissions.conftest import WANTED, five
 
@@ -42,9 +47,49 @@ def test_estimate_before_anything_is_kept(author: Actor, diff: bytes) -> None:
     text = answer.content.decode()
     assert answer.status_code == 200
     assert "Measuring it takes about" in text
+    assert "8: base, patch, patch, base, base, patch, patch, base" in text
+    assert "tcp.crr/host-host/ipv4; 4 samples of each" in text
     assert "stack/net/if.c</code> +1 " in text
     assert "+int five;" in text
     assert not Submission.objects.exists()
+
+
+def test_counted_result_names_the_functions_that_differ(author: Actor, diff: bytes, tmp_path: Path) -> None:
+    """Also those whose loads are equivalent within the margin."""
+    number = services.submit(author, diff, WANTED).number
+    address = f"/submissions/{number}/"
+    Submission.objects.get().runs.add(imported(tmp_path, document(401, 2, 90)))
+    answer = page(Client(), address)
+    words = f"1 more, 0 fewer, 1 equal loads; tcp_v4_rcv +1.0000 instructions in {ROUND_TRIP}"
+    assert f"patched against base, by function : {words}" in text_of(answer)
+    assert "compare/base..patched/#functions" in answer
+    Submission.objects.get().runs.set([create_run(tests=["tcp.rr/host-host/ipv4"])])
+    assert "by function" not in page(Client(), address)
+
+
+def test_address_of_the_form_has_all_choices_but_the_patch(author: Actor, topic: str) -> None:
+    client = signed_in(author)
+    create_testbed("sim", origin=Origin.SIMULATED)
+    chosen = {
+        **FIELDS, "testbed": "sim", "matrix": "sim", "knobs": "unix.locking=pair\nfd.lock=mutex", "base": "main",
+        "title": "Locks & more", "each": "on", "ref": topic, "repository": "theirs",
+    }  # fmt: skip
+    answer = client.post("/submissions/new/", {**chosen, "examine": ""})
+    link = re.search(r'href="(\?[^"]*)">Address of this form', answer.content.decode())
+    assert link is not None
+    form = client.get("/submissions/new/" + html.unescape(link[1])).context["form"]
+    found = {name: form[name].initial for name in chosen}
+    assert found == {**chosen, "each": True}
+    assert client.get("/submissions/new/?testbed=nowhere").status_code == 400
+    assert client.get("/submissions/new/?matrix=tcp").status_code == 400
+
+
+def test_only_tests_are_offered_that_a_testbed_measures(author: Actor) -> None:
+    names = re.findall(r'<option value="([\w-]+)"', page(signed_in(author), "/submissions/new/"))
+    assert {"demo", "tcp-quick", "full"} < set(names)
+    assert "sim" not in names
+    Testbed.objects.update(inventory="")
+    assert "No testbed measures yet" in page(signed_in(author), "/submissions/new/")
 
 
 def test_file_of_the_estimate_is_there_to_be_submitted(author: Actor, diff: bytes) -> None:

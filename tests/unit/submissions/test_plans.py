@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.planfile import read_plan
-from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan_text, read_knobs
+from perfweb.submissions.plans import (
+    BUILD_SECONDS,
+    MATRICES,
+    KnobError,
+    machine_seconds,
+    parts,
+    plan_text,
+    read_knobs,
+)
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -18,6 +26,18 @@ def test_every_matrix_makes_a_plan(name: str) -> None:
     assert [variant.tunables for variant in spec.variants] == [knobs, knobs]
     assert [test.name for test in spec.tests] == list(MATRICES[name].tests)
     assert 60 < machine_seconds(spec) < 3600
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_parts_of_a_plan_are_all_that_runs(name: str) -> None:
+    spec = read_plan(plan_text(MATRICES[name], "x", "t", {}, 1, each=False))
+    found = parts(spec)
+    assert sorted(test for part in found for test in part.tests) == sorted(MATRICES[name].tests)
+    for part in found:
+        assert part.order[:4] == ["base", "patch", "patch", "base"][: 2 * spec.boots]
+        assert len(part.order) == 2 * spec.boots
+        assert part.samples * spec.boots >= spec.samples
+    assert sum(part.seconds for part in found) + 2 * BUILD_SECONDS == pytest.approx(machine_seconds(spec), abs=1)
 
 
 def test_series_patch_by_patch() -> None:
