@@ -38,6 +38,17 @@ def _lost(unraisable: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(unraisable)
 
 
+def _interrupted(failure: BaseException | None) -> bool:
+    """Return whether a KeyboardInterrupt led to this exception.
+
+    Python and libraries raise another one in its place: until Python 3.11 a RuntimeError for each that leaves a
+    `__set_name__`, which `functools.cached_property` has, so most imports can end like this.
+    """
+    while failure is not None and not isinstance(failure, KeyboardInterrupt):
+        failure = failure.__cause__ or failure.__context__
+    return failure is not None
+
+
 def main() -> None:
     """Command line; see the top of this file."""
     del sys.argv[0]
@@ -46,7 +57,9 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as failure:
+        if not _interrupted(failure):
+            raise
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second SIGINT ends the process while it waits for threads
         sys.exit(INTERRUPTED)
 

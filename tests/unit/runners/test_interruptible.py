@@ -19,15 +19,29 @@ class Slow:
         print("begun", flush=True)
         time.sleep(60)
 
-if sys.argv[1] == "in a destructor":
-    Slow()  # Python drops the exceptions of destructors
-else:
-    print("begun", flush=True)
+class SlowName:
+    def __set_name__(self, owner, name):
+        print("begun", flush=True)
+        time.sleep(60)
+
+match sys.argv[1]:
+    case "in a destructor":
+        Slow()  # Python drops the exceptions of destructors
+    case "while a class is made":
+        class Named:
+            name = SlowName()  # Python 3.11 raises a RuntimeError in place of each exception
+    case "in a cleanup that fails":
+        try:
+            print("begun", flush=True)
+            time.sleep(60)
+        finally:
+            raise OSError("cleanup")
+print("begun", flush=True)
 time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("where", ["anywhere", "in a destructor"])
+@pytest.mark.parametrize("where", ["anywhere", "in a destructor", "while a class is made", "in a cleanup that fails"])
 @pytest.mark.parametrize("parent", ["--default-signal=INT", "--ignore-signal=INT"])
 def test_one_interrupt_ends_it(tmp_path: Path, parent: str, where: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
