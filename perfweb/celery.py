@@ -14,7 +14,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
 app = Celery("perfweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
-    ["runners", *(f"perfweb.{name}" for name in ("outbox", "mail", "forges", "patchwork", "tracking", "operations"))]
+    [
+        "runners",
+        *(f"perfweb.{name}" for name in ("builds", "outbox", "mail", "forges", "patchwork", "tracking", "operations")),
+    ]
 )
 
 

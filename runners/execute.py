@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from perfweb import logs
+from perfweb.builds import packing
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
@@ -222,6 +223,8 @@ def _archive(build: Build, store: Path) -> Path:
     """Returns the packed sources of a build. Raises SourceError."""
     archive = archive_path(store, build.source_sha256)
     if not archive.exists():
+        if problem := retry_db(lambda: packing.problem(build.source_sha256)):
+            raise SourceError(f"the sources cannot be packed: {problem}")
         raise SourceError(
             f"packed sources {archive.name} are not in {archive.parent} of this controller: give all controllers the "
             "same directory by PERFWEB_SOURCES, or submit the run again"

@@ -14,6 +14,7 @@ class Kind:
 
     `title` is what its sources are, `targets` are those of a plan that are built from them, and `matrix` is the name of
     the usual tests of a patch. Files that match `left_out`, in words of gitglossary(7), are in no archive of sources.
+    `packed_later` is whether an archive takes longer than a request may (perfweb.builds.packing).
     """
 
     name: str
@@ -23,6 +24,7 @@ class Kind:
     targets: tuple[str, ...]
     matrix: str
     left_out: tuple[str, ...] = ()
+    packed_later: bool = False
 
     def allows(self, path: str) -> bool:
         """Return whether a patch may change the file at `path`."""
@@ -80,6 +82,6 @@ _NOT_COMPILED = (
 STACK = Kind("stack", "the stack", root="stack", seconds=20.0, targets=("stack", "sim"), matrix="tcp-quick")
 LINUX = Kind(
     "linux", "the Linux kernel", root="", seconds=120.0, targets=("linux",), matrix="linux-patch-quick",
-    left_out=_NOT_COMPILED,
+    left_out=_NOT_COMPILED, packed_later=True,
 )  # fmt: skip
 KINDS = {kind.name: kind for kind in (STACK, LINUX)}

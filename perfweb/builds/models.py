@@ -4,6 +4,7 @@
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models.functions import Upper
+from django.utils import timezone
 
 from perfweb.builds.kinds import KINDS, STACK
 
@@ -60,3 +61,22 @@ class Mirror(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Packing(models.Model):
+    """Sources that the messenger still has to pack: a commit of a mirror, with the first `patches` of a series."""
+
+    source_sha256 = models.CharField(max_length=64, unique=True, help_text="name of the archive")
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="+")
+    commit = models.CharField(max_length=40)
+    patch = models.BinaryField(default=b"")
+    patches = models.PositiveSmallIntegerField(default=0, help_text="0 is the commit itself")
+    problem = models.TextField(blank=True, help_text="why they cannot be packed")
+    due = models.DateTimeField(default=timezone.now, help_text="when a messenger packs them, or tries again")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.mirror} {self.commit[:12]}{f' + {self.patches}' if self.patches else ''}"

@@ -202,26 +202,31 @@ class Bench:
         return stages
 
     def pack(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
-        """Pack the sources of a commit or a tree. Raises PatchError for one that is too large, and SourceError."""
+        """Pack the sources of a commit or a tree. Raises PatchError for one that is too large, and SourceError.
+
+        A whole tree is named by its hash, because its archive also has the time at which it was made.
+        """
         if self.kind is LINUX:
-            return self._pack_tree(self._tree_of(tree), store, revision, committed)
+            sources = self.named(tree, store, revision, committed)
+            self._pack_tree(tree, sources.archive)
+            return sources
         return pack(ROOT, self._files(tree), store, revision, committed)
 
-    def _pack_tree(self, tree: str, store: Path, revision: str, committed: datetime | None) -> Sources:
-        """Pack a whole tree but what its kind leaves out, named by the tree, which git has made of its content.
+    def named(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
+        """Return the sources of a commit or a tree as `pack` does, but do not make their archive."""
+        sha256 = hashlib.sha256("\0".join([self._tree_of(tree), *self.kind.left_out]).encode()).hexdigest()
+        return Sources(archive_path(store, sha256), sha256, revision[:LONGEST_REVISION], committed)
 
-        What the archive has beside it are the times at which it was made.
-        """
-        sha256 = hashlib.sha256("\0".join([tree, *self.kind.left_out]).encode()).hexdigest()
-        target = archive_path(store, sha256)
-        if not target.exists():
-            words = [f":(exclude,glob){pattern}" for pattern in self.kind.left_out]
-            with whole(target) as unfinished:
-                form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished}")
-                self._must("archive", *form, tree, "--", ".", *words)
-                if (size := unfinished.stat().st_size) > MOST_BYTES:
-                    raise PatchError(f"The packed sources have {size} bytes; the max is {MOST_BYTES}.")
-        return Sources(target, sha256, revision[:LONGEST_REVISION], committed)
+    def _pack_tree(self, tree: str, target: Path) -> None:
+        """Pack a whole tree but what its kind leaves out, if that has not been done."""
+        if target.exists():
+            return
+        words = [f":(exclude,glob){pattern}" for pattern in self.kind.left_out]
+        with whole(target) as unfinished:
+            form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished}")
+            self._must("archive", *form, self._tree_of(tree), "--", ".", *words)
+            if (size := unfinished.stat().st_size) > MOST_BYTES:
+                raise PatchError(f"The packed sources have {size} bytes; the max is {MOST_BYTES}.")
 
     def patch(self, base: str, head: str, *, each: bool) -> bytes:
         """Return the changes between `base` and `head` of files that a patch may change, as one diff or as a mail for

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from perfweb.lab import outages
 from perfweb.lab.models import Lease, Outage, Testbed
-from perfweb.runs.models import Run, RunState
+from perfweb.runs.models import Run, RunState, being_packed
 
 FAIR = timedelta(days=1)
 """Period over which testbed time is compared."""
@@ -47,9 +47,10 @@ class Place:
 
 
 def first(testbed: Testbed) -> Run | None:
-    """The next run on a testbed."""
+    """The next run on a testbed whose sources are packed."""
     spent = machine_time(timezone.now())
-    return min(_waiting().filter(testbed=testbed), key=lambda run: _turn(run, spent), default=None)
+    ready = _waiting().filter(testbed=testbed).exclude(being_packed())
+    return min(ready, key=lambda run: _turn(run, spent), default=None)
 
 
 def next_runs(lab: str | None = None) -> list[Run]:

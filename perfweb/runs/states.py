@@ -70,14 +70,18 @@ class TestbedBusyError(Exception):
 
 
 def lease(number: int, worker: str = "") -> Run:
-    """queued → leased. Raises TestbedBusyError while the testbed is held, or if another run is next."""
+    """queued → leased. Raises TestbedBusyError while the testbed is held, if another run is next, or while the sources
+    of the run are packed.
+    """
 
     def take(run: Run) -> None:
         run.lease = lab.acquire(run.testbed, f"run {run.number}", worker, run.requested_by)
         if run.lease is None:
             raise TestbedBusyError(f"testbed {run.testbed} is in use or out of service; run {run.number} stays queued")
         before = queue.first(run.testbed)
-        if before is not None and before != run:
+        if before is None:
+            raise TestbedBusyError(f"run {run.number} stays queued until its sources are packed")
+        if before != run:
             raise TestbedBusyError(f"{before} goes before run {run.number}, which stays queued")
         run.started = run.started or timezone.now()
 

@@ -134,6 +134,7 @@ CELERY_BEAT_SCHEDULE = {
     # A run that lost its worker is found after a lease and a beat at most. The queue of runs is in the database, so
     # this also finds runs whose message was lost.
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
+    "pack sources": {"task": "perfweb.builds.tasks.pack", "schedule": 10.0, "options": {"expires": 10.0}},
     "recover labs": {"task": "runners.tasks.recover_labs", "schedule": 10.0, "options": {"expires": 10.0}},
     "follow": {"task": "perfweb.forges.tasks.follow", "schedule": 10.0, "options": {"expires": 10.0}},
     "deliver": {"task": "perfweb.outbox.tasks.deliver", "schedule": 10.0, "options": {"expires": 10.0}},
@@ -172,7 +173,7 @@ CELERY_TASK_ROUTES = {
     "runners.tasks.recover_labs": {"queue": "messages"},
     **{
         f"perfweb.{app}.tasks.*": {"queue": "messages"}
-        for app in ("outbox", "mail", "forges", "patchwork", "tracking", "operations")
+        for app in ("builds", "outbox", "mail", "forges", "patchwork", "tracking", "operations")
     },
 }
 # The function that delivers letters of a channel (perfweb.outbox).

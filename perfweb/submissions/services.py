@@ -20,7 +20,8 @@ from perfweb.builds import mirrors
 from perfweb.builds.bases import advice, advice_after_conflict
 from perfweb.builds.kinds import STACK, Kind
 from perfweb.builds.mails import without_crlf
-from perfweb.builds.models import Mirror
+from perfweb.builds.models import Mirror, Packing
+from perfweb.builds.packing import packed
 from perfweb.builds.patches import PatchError, Series, read_series
 from perfweb.builds.repositories import (
     Bench,
@@ -32,7 +33,6 @@ from perfweb.builds.repositories import (
     Stage,
     check_name,
 )
-from perfweb.builds.services import source_store
 from perfweb.builds.sources import LONGEST_REVISION, SourceError, Sources
 from perfweb.builds.threads import series_in
 from perfweb.lab.models import Testbed
@@ -444,24 +444,25 @@ def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
     series = read_series(patch)
     repository = mirrors.opened(submission.mirror)
     with repository.bench() as bench:
-        sources = _pack(bench, series, repository.commit(submission.base), {item.source for item in spec.variants})
+        base = repository.commit(submission.base)
+        sources = _pack(bench, submission, series, base, {item.source for item in spec.variants})
     run = runs.submit(plan, submission.testbed.name, requested_by, sources=sources, patch=patch)
     submission.runs.add(run)
     return run
 
 
-def _pack(bench: Bench, series: Series, base: Commit, wanted: set[str]) -> dict[str, Sources]:
+def _pack(bench: Bench, submission: Submission, series: Series, base: Commit, wanted: set[str]) -> dict[str, Sources]:
     stages = bench.apply(series, base)
-    store = source_store()
-    packed = {}
+    sources = {}
     for source, number in _stages_by_source(len(stages)).items():
         if source not in wanted:
             continue
+        how = Packing(mirror=submission.mirror, commit=base.sha, patch=submission.patch, patches=number)
         if number == 0:
-            packed[source] = bench.pack(base.sha, store, base.revision, base.committed)
+            sources[source] = packed(bench, base.sha, how, base.revision, base.committed)
         else:
-            packed[source] = bench.pack(stages[number - 1].tree, store, _patched(base, number, len(stages)))
-    return packed
+            sources[source] = packed(bench, stages[number - 1].tree, how, _patched(base, number, len(stages)))
+    return sources
 
 
 def _patched(base: Commit, number: int, patches: int) -> str:

@@ -50,8 +50,7 @@ def status_of(submission: Submission) -> SubmissionStatus:
     if submission.state != SubmissionState.APPROVED:
         return waiting[SubmissionState(submission.state)]
     if run is None or not run.is_over:
-        begun = run is not None and run.started is not None
-        return SubmissionStatus("Being measured" if begun else "Queued", "pending", final=False, run=run)
+        return SubmissionStatus(_waiting(run), "pending", final=False, run=run)
     if run.state == RunState.CANCELLED:
         return SubmissionStatus("Cancelled", "error", final=True, run=run)
     failed = failures([run])[run.pk]
@@ -64,6 +63,12 @@ def status_of(submission: Submission) -> SubmissionStatus:
     compared = [one for pair in pairs for one in pair.compared]
     bad = any(one.verdict in {Verdict.SLOWER, Verdict.FAILED} for one in compared)
     return SubmissionStatus(in_words(compared), "failure" if bad else "success", final=True, run=run, pairs=pairs)
+
+
+def _waiting(run: Run | None) -> str:
+    if run is not None and run.started is not None:
+        return "Being measured"
+    return "Queued, sources are being packed" if run is not None and run.is_being_packed else "Queued"
 
 
 def _capital(text: str) -> str:

@@ -14,10 +14,12 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Means, Role, User
 from perfweb.builds import mirrors
 from perfweb.builds.models import BuildState, Mirror
+from perfweb.builds.packing import pack_all
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
 from perfweb.lab.origins import Origin
 from perfweb.runs.models import Artefact, Boot, BootState, Run, RunState, Sample
+from perfweb.runs.services import dispatch
 from perfweb.submissions.plans import MATRICES
 from perfweb.submissions.services import SubmissionRequest, submit
 from perfweb.submissions.status import status_of
@@ -61,6 +63,8 @@ def counted(patch: bytes, testbed: Testbed, tests: str = "linux-patch-quick") ->
     user, _ = User.objects.get_or_create(username="ada", role=Role.MAINTAINER)
     actor = Actor(user.username, user.role, Means.PAGE, user=user)
     made = submit(actor, patch, SubmissionRequest(testbed.name, tests, mirror="net-next"))
+    pack_all()
+    dispatch()
     run = made.runs.get()
     wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=KERNEL_SECONDS)
     return run

@@ -28,6 +28,7 @@ from perfweb.runs.models.run import (
     RunTransition,
     Target,
     Variant,
+    being_packed,
 )
 
 __all__ = [
@@ -55,4 +56,5 @@ __all__ = [
     "Target",
     "Topology",
     "Variant",
+    "being_packed",
 ]

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Upper
 
-from perfweb.builds.models import Build
+from perfweb.builds.models import Build, Packing
 from perfweb.lab.models import Lease, Role, Testbed
 
 
@@ -136,6 +136,18 @@ class Run(models.Model):
     def is_active(self) -> bool:
         """Whether a worker works on the run; a queued or a paused one waits."""
         return self.state in ACTIVE_STATES
+
+    @property
+    def is_being_packed(self) -> bool:
+        """Whether the run is queued, and its sources are not packed yet."""
+        queued = Run.objects.filter(pk=self.pk, state=RunState.QUEUED)
+        return self.state == RunState.QUEUED and queued.filter(being_packed()).exists()
+
+
+def being_packed() -> Q:
+    """Return the condition on runs that a messenger still packs some of their sources."""
+    unpacked = Packing.objects.filter(problem="").values("source_sha256")
+    return Q(pk__in=Run.objects.filter(variants__build__source_sha256__in=unpacked).values("pk"))
 
 
 class RunTransition(models.Model):
