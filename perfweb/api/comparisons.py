@@ -20,7 +20,7 @@ from perfweb.api.runs import find_run
 from perfweb.counted.comparison import Verdict as Effects
 from perfweb.counted.loads import unit
 from perfweb.runs.judging import counted_samples
-from perfweb.runs.models import Direction, Variant
+from perfweb.runs.models import Direction
 from perfweb.stats import comparison as judging
 from perfweb.stats.boots import Level
 from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
@@ -29,7 +29,7 @@ from perfweb.stats.summary import Summary as SampleSummary
 from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs, side_comparisons
-from perfweb.verdicts.functions import compare_functions
+from perfweb.verdicts.functions import loads_of
 from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.sides import MOST_SIDES, SideError, read_sides
 from perfweb.verdicts.tags import tag_of_database, tag_of_run
@@ -170,7 +170,6 @@ def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Co
                 (f"{number}/{pair.a.name}", f"{number}/{pair.b.name}"),
                 terms,
                 pair.compared,
-                _loads([pair.a], [pair.b], pair.compared),
                 reverse("reports:comparison", args=[number, pair.a.name, pair.b.name]),
             )
             for pair in run_pairs(run, counted, terms.confidence, terms.margin)
@@ -197,7 +196,6 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
                 (base.address, other.address),
                 terms,
                 compared,
-                _loads(base.variants, other.variants, compared),
                 f"{page}?{urlencode({'base': base.address, 'with': other.address})}",
             )
             for other, compared in zip(others, found.results, strict=True)
@@ -205,7 +203,7 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
     )
 
 
-def _loads(base: Sequence[Variant], other: Sequence[Variant], compared: Sequence[TestComparison]) -> list[Load]:
+def _loads(compared: Sequence[TestComparison]) -> list[Load]:
     return [
         Load(
             load=found.name,
@@ -217,13 +215,11 @@ def _loads(base: Sequence[Variant], other: Sequence[Variant], compared: Sequence
             unexplained=found.unexplained,
             functions=[Function(name=one.name, **one.cost._asdict()) for one in found.functions],
         )
-        for found in compare_functions(base, other, {one.test for one in compared})
+        for found in loads_of(compared)
     ]
 
 
-def _comparison(
-    sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], loads: list[Load], page: str
-) -> Comparison:
+def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], page: str) -> Comparison:
     counts = Counter(found.result.verdict for found in compared)
     parameters = {"confidence": f"{terms.confidence:g}", "margin": f"{terms.margin:g}"}
     return Comparison(
@@ -234,7 +230,7 @@ def _comparison(
         verdicts={verdict: counts[verdict] for verdict in Verdict},
         words=tally(compared),
         tests=[_verdict(found) for found in compared],
-        loads=loads,
+        loads=_loads(compared),
         text=comparison_text(*sides, terms.confidence, compared),
         page=f"{page}{'&' if '?' in page else '?'}{urlencode(parameters)}",
     )

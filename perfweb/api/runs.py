@@ -23,7 +23,8 @@ from perfweb.rawdata.tables import FORMATS
 from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
 from perfweb.runs.services import RunError
-from perfweb.verdicts.failures import Kind, failures, warnings_of_run
+from perfweb.verdicts.failures import Kind
+from perfweb.verdicts.outcome import outcome
 from perfweb.verdicts.run_verdicts import verdicts
 from perfweb.verdicts.tags import tag_of_database, tag_of_run
 
@@ -205,6 +206,7 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
     """Return one run."""
     run = find_run(number)
     dated(response, run)
+    found = outcome(run, pairs=())
     counts = Measurement.objects.filter(boot__run=run).order_by().values_list("state").annotate(Count("pk"))
     return RunDetail(
         **_row(run, _verdicts_of([run])[run.pk]),
@@ -218,10 +220,9 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
         files=[File(name=name, url=f"{reverse('reports:run', args=[number])}{name}") for name in FILES],
         events=_events(run),
         failures=[
-            Failure(variant=one.variant, kind=one.kind, line=one.line, details=one.details)
-            for one in failures([run]).get(run.pk, [])
+            Failure(variant=one.variant, kind=one.kind, line=one.line, details=one.details) for one in found.failures
         ],
-        warnings=list(map(str, warnings_of_run(run))),
+        warnings=list(map(str, found.warnings)),
     )
 
 

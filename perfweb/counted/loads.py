@@ -17,6 +17,11 @@ PLACES = (
 NAMES = tuple(f"{LABEL}{place}/{family}" for place in PLACES for family in ("ipv4", "ipv6"))
 
 
+def is_counted(test: str) -> bool:
+    """Return whether a test is a load of this lane."""
+    return test.startswith(LABEL)
+
+
 def unit(load: str) -> str:
     """Return what one unit of a load is: of counted.tcp.rr/local/ipv4 a round trip."""
     return UNITS.get(load.partition("/")[0].removeprefix(LABEL), "unit")

@@ -10,7 +10,7 @@ from perfweb.stats.comparison import Verdict
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.names import short
 from perfweb.verdicts.numbers import percent
-from perfweb.verdicts.wording import CHANGED, MARKS, brief_words, css_name
+from perfweb.verdicts.wording import CHANGED, MARKS, brief_words, css_name, within
 
 _HEIGHT, _PADDING, _CHARACTER = 20, 8, 6.3  # in pixels; the width of a character is that of 11 px Verdana, generously
 # White on each has a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
@@ -53,7 +53,7 @@ def badge_of_test(comparison: TestComparison) -> str:
     if result.effect and result.verdict in CHANGED:
         words = f"{MARKS[result.verdict]} {percent(result.effect.interval.percent, signed=True)} {result.verdict}"
     if result.verdict is Verdict.EQUIVALENT:
-        words += f" within ±{result.margin:g} %"
+        words += within(result)
     words += "".join(f", ⚠ {caution}" for caution in comparison.cautions)
     return badge(f"{test} {comparison.b} vs {comparison.a}", words, css_name(result.verdict))
 

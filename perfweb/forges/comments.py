@@ -16,6 +16,8 @@ from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.status import SubmissionStatus, status_of
 from perfweb.verdicts.comparisons import TestComparison, in_words
 from perfweb.verdicts.environment import host_table
+from perfweb.verdicts.functions import largest_in_words, lines
+from perfweb.verdicts.outcome import Outcome
 from perfweb.verdicts.run_verdicts import Pair
 from perfweb.verdicts.text import run_text
 from perfweb.verdicts.wording import CHANGED, DOUBT, cell_words, difference_words, seen_at_best
@@ -70,7 +72,8 @@ def _verdict(statuses: Sequence[SubmissionStatus]) -> str:
             f" ({len(statuses) - len(open_ones)} of {len(statuses)} done)" if len(statuses) > 1 else ""
         )
     others = [one.words for one in statuses if not one.pairs or one.failures]
-    return ". ".join([*([in_words(measured)] if measured else []), *dict.fromkeys(others)])
+    function = largest_in_words([load for one in statuses for load in one.outcome.loads])
+    return ". ".join(filter(None, [in_words(measured) if measured else "", function, *dict.fromkeys(others)]))
 
 
 def _parts(request: CommentRequest, known: Sequence[tuple[Submission, SubmissionStatus]]) -> list[str]:
@@ -78,14 +81,25 @@ def _parts(request: CommentRequest, known: Sequence[tuple[Submission, Submission
     parts = [_changes(known, several=several), _links(request, known)]
     for submission, status in known:
         name = _knobs(submission) if several else ""
-        parts += [folded(f"{one.variant} {one.kind}", block(f"{one.line}\n{one.details}")) for one in status.failures]
+        parts += _outcome(status.outcome)
         if status.pairs and status.run:
             parts += _details(status.run, status.pairs, name)
         elif submission.state in {SubmissionState.CONFLICT, SubmissionState.REFUSED} and submission.reason:
             parts.append(folded("Why", block(submission.reason)))
-        elif status.run and status.final and status.run.reason:
-            parts.append(folded("Why", block(status.run.reason)))
+        elif status.final and status.outcome.reason:
+            parts.append(folded("Why", block(status.outcome.reason)))
     return _within(parts)
+
+
+def _outcome(found: Outcome) -> list[str]:
+    """Return the variants that fail, the functions that differ, and the new warnings of the compiler."""
+    parts = [folded(f"{one.variant} {one.kind}", block(f"{one.line}\n{one.details}")) for one in found.failures]
+    for pair in found.functions:
+        text = "\n".join(lines(pair.loads))
+        parts.append(folded(f"{pair.b} against {pair.a}, by function: {pair.words}", block(text)) if text else "")
+    if found.warnings:
+        parts.append(folded("New warnings of the compiler", block("\n".join(map(str, found.warnings)))))
+    return parts
 
 
 def _changes(known: Sequence[tuple[Submission, SubmissionStatus]], *, several: bool) -> str:

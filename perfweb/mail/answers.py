@@ -11,16 +11,15 @@ from django.urls import reverse
 
 from perfweb.mail.messages import PREFIX
 from perfweb.plaintext import plain
-from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.stats.ministat import ministat
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.submissions.commands import help_text
 from perfweb.submissions.models import Submission, SubmissionState
-from perfweb.submissions.status import status_of
+from perfweb.submissions.status import SubmissionStatus, status_of
 from perfweb.verdicts.comparisons import TestComparison, in_words
-from perfweb.verdicts.doubts import run_pairs
+from perfweb.verdicts.functions import lines, loads_of
 from perfweb.verdicts.numbers import THIN_SPACE, duration
 from perfweb.verdicts.run_verdicts import Pair
 from perfweb.verdicts.wording import DOUBT, cell_words, difference_words, seen_at_best
@@ -108,11 +107,12 @@ def superseded(subject: str) -> str:
 
 def result(submissions: Sequence[Submission], request: str, *, trailer: bool) -> str:
     """The result: the verdict in words, a table and plots for each comparison, and how to repeat it."""
-    measured = [(submission, run, pair) for submission in submissions for run, pair in _measured(submission)]
-    blocks = [block for submission in submissions for block in _failures(submission)]
-    whole = not blocks and all(map(is_measured, submissions))
-    blocks += [block for submission, run, pair in measured for block in _blocks(submission, run, pair)]
-    blocks += [(_end(submission), False) for submission in submissions if not is_measured(submission)]
+    known = [(submission, status_of(submission)) for submission in submissions]
+    measured = [(one, status.run, pair) for one, status in known if status.run for pair in status.pairs]
+    blocks = [block for one, status in known for block in _outcome(one, status)]
+    whole = not any(status.outcome.failures for _, status in known) and all(map(is_measured, submissions))
+    blocks += [block for one, run, pair in measured for block in _blocks(one, run, pair)]
+    blocks += [(_end(one, status), False) for one, status in known if not is_measured(one)]
     if measured:
         blocks.append(("To measure it on other hosts send the series to a perfweb there, with this line:", False))
         blocks.append((f"  {PREFIX} {request}", True))
@@ -122,12 +122,21 @@ def result(submissions: Sequence[Submission], request: str, *, trailer: bool) ->
     return _letter(*(text for text, _ in blocks), as_it_is=[place for place, (_, code) in enumerate(blocks) if code])
 
 
-def _failures(submission: Submission) -> list[tuple[str, bool]]:
-    """Return what a patch fails to do, each failure with its decisive lines, as paragraphs like those of _blocks()."""
-    found = status_of(submission).failures
-    lines = [line for failure in found for line in (str(failure), *failure.details.split("\n")) if line]
-    quoted = plain(textwrap.indent("\n".join(lines), "  "))
-    return [(f"{plain(submission.title)} fails:", False), (quoted, True)] if found else []
+def _outcome(submission: Submission, status: SubmissionStatus) -> list[tuple[str, bool]]:
+    """Return what a patch fails to do, each failure with its decisive lines, and the warnings that it causes, as
+    paragraphs like those of _blocks().
+    """
+    found = status.outcome
+    failing = [line for failure in found.failures for line in (str(failure), *failure.details.split("\n")) if line]
+    return [
+        *_quoted(f"{plain(submission.title)} fails:" if status.failures else "Its base fails, too:", failing),
+        *_quoted("New warnings of the compiler:", [line for one in found.warnings for line in one.lines]),
+    ]
+
+
+def _quoted(head: str, lines: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return lines as they are below a heading; nothing without lines."""
+    return [(head, False), (plain(textwrap.indent("\n".join(lines), "  ")), True)] if lines else []
 
 
 def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, bool]]:
@@ -140,13 +149,16 @@ def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, boo
     verdict = (
         f"{in_words(tests)} ({pair.b.name} against {pair.a.name}). {seen_at_best([test.result for test in tests])}"
     )
+    loads = loads_of(tests)
+    terms = "counted by function" if loads else f"intervals at {DEFAULT_CONFIDENCE:g} % confidence"
     archive = f"{settings.SITE_URL}{reverse('reports:run-archive', args=[run.pk])}"
     return [
         (verdict.strip(), False),
         (_table(tests), True),
+        *_quoted("Functions that differ:" if loads else "", lines(loads)),
         *((f"{test.test}: {test.words}.", False) for test in tests if test.result.lack),
         (DOUBT if any(test.lean is not None for test in tests) else "", False),
-        (f"{seen}{', with ' if knobs else ''}{knobs}; intervals at {DEFAULT_CONFIDENCE:g} % confidence.", False),
+        (f"{seen}{', with ' if knobs else ''}{knobs}; {terms}.", False),
         *((_plot(test), True) for test in plotted),
         (f"{settings.SITE_URL}{reverse('reports:run', args=[run.pk])}\n{submission.address}", True),
         ("Every sample, output and setting, and the patch; the verdict is computed from them by", False),
@@ -194,26 +206,19 @@ def _trailer(link: str, verdicts: set[Verdict], *, whole: bool) -> tuple[str, bo
     return "There is no line Perf-tested-by: it is for patches with which every test is faster or equivalent.", False
 
 
-def _measured(submission: Submission) -> list[tuple[Run, Pair]]:
-    run = submission.newest_run
-    if run is None or run.state != RunState.DONE:
-        return []
-    return [(run, pair) for pair in run_pairs(run, counted_samples([run])[run.pk])]
-
-
 def is_measured(submission: Submission) -> bool:
     run = submission.newest_run
     return run is not None and run.state == RunState.DONE
 
 
-def _end(submission: Submission) -> str:
+def _end(submission: Submission, status: SubmissionStatus) -> str:
     """The reason why a submission has no result."""
     run = submission.newest_run
     if submission.state == SubmissionState.APPROVED and run is not None:
-        outcome = f"Run {run.pk} was {run.get_state_display()}: {run.reason}"
+        ending = f"Run {run.pk} was {run.get_state_display()}: {status.outcome.reason}"
     else:
-        outcome = f"It was {submission.get_state_display()}: {submission.reason}"
-    return f"Not measured. {plain(outcome).rstrip(': ')} {submission.address}"
+        ending = f"It was {submission.get_state_display()}: {submission.reason}"
+    return f"Not measured. {plain(ending).rstrip(': ')} {submission.address}"
 
 
 def _stands(submission: Submission) -> str:

@@ -19,9 +19,8 @@ from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import SubmissionState
 from perfweb.submissions.status import SubmissionStatus, status_of
 from perfweb.verdicts.comparisons import TestComparison, in_words
-from perfweb.verdicts.functions import compare_functions
 from perfweb.verdicts.functions import in_words as function_words
-from perfweb.verdicts.run_verdicts import Pair
+from perfweb.verdicts.functions import loads_of
 
 LONGEST_DESCRIPTION = 200
 PENDING, SUCCESS, WARNING, FAIL = "pending", "success", "warning", "fail"
@@ -61,14 +60,10 @@ def _of_patch(series: Series, status: SubmissionStatus, place: int) -> tuple[str
     pairs = [pair for pair in status.pairs if pair.b.name == stage] or status.pairs
     if status.failures or not pairs:
         return _state(series, status), status.words
-    if loads := [load for pair in pairs for load in _loads(pair)]:
+    if loads := [load for pair in pairs for load in loads_of(pair.compared)]:
         return _of_loads(loads)
     tests = [test for pair in pairs for test in pair.compared]
     return _state_of(tests), in_words(tests)
-
-
-def _loads(pair: Pair) -> list[LoadComparison]:
-    return compare_functions([pair.a], [pair.b], {test.test for test in pair.compared})
 
 
 def _of_loads(loads: list[LoadComparison]) -> tuple[str, str]:

@@ -45,7 +45,7 @@ VERDICT_COLUMNS = (
     Column("p", Kind.NUMBER, "p-value of no change, before it is adjusted for the number of tests"),
     Column("equivalence_low", Kind.NUMBER, "lower bound of the interval that decides about equivalence, in percent"),
     Column("equivalence_high", Kind.NUMBER, "upper bound of the interval that decides about equivalence, in percent"),
-    Column("level", Kind.TEXT, "unit of observation: boots or samples"),
+    Column("level", Kind.TEXT, "unit of observation: boots, samples, seeds or functions"),
     Column("detectable", Kind.NUMBER, "smallest change that would show in 4 runs of 5, in percent"),
     Column("more_boots", Kind.INTEGER, "number of additional boots of each side that would decide; empty if unknown"),
     Column("boots_differ", Kind.FLAG, "whether boots of a variant differ by more than their samples scatter"),

@@ -17,17 +17,54 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Avg, DurationField, F, Q
 
 from perfweb import stats
-from perfweb.runs.models import Boot, BootState, Direction, MeasurementState, Run, Sample, Variant
-from perfweb.stats.boots import boots_differ
-from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, compare_boots
-from perfweb.stats.seeds import compare_seeds
+from perfweb.counted import costs
+from perfweb.counted.comparison import LoadComparison, compare
+from perfweb.counted.comparison import Verdict as Attributed
+from perfweb.counted.costs import BootCosts, CostError
+from perfweb.counted.loads import LABEL, is_counted
+from perfweb.jsontext import JsonError, read_json
+from perfweb.runs.models import (
+    Artefact,
+    ArtefactKind,
+    Boot,
+    BootState,
+    Direction,
+    MeasurementState,
+    Run,
+    Sample,
+    Variant,
+)
+from perfweb.stats.boots import Level, boots_differ
+from perfweb.stats.comparison import (
+    DEFAULT_MARGIN,
+    MINIMUM_BOOTS,
+    Comparison,
+    Effect,
+    Lack,
+    Verdict,
+    compare_boots,
+)
+from perfweb.stats.comparison import Direction as Better
+from perfweb.stats.ratio import Change
+from perfweb.stats.seeds import compare_seeds, spread
 from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.stats.summary import summarize
 
 Boots = tuple[tuple[float, ...], ...]
 """Samples boot by boot."""
 
 BySeed = tuple[tuple[int, tuple[float, ...]], ...]
 """Samples by the seed of the simulated machine."""
+
+Costs = dict[tuple[int, str], list[BootCosts]]
+"""What each boot of a counted kernel costs, by variant's key and test."""
+
+BY_FUNCTION = {
+    Attributed.MORE: Verdict.SLOWER,
+    Attributed.FEWER: Verdict.FASTER,
+    Attributed.EQUAL: Verdict.EQUIVALENT,
+}
+"""The verdict on a counted test by that on its functions."""
 
 REMEMBERED = 10_000
 """Max number of cached verdicts: those of the runs in some lists, some ten megabytes."""
@@ -53,6 +90,7 @@ class SampleSet:
 
     `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known. `seeds`
     are those of boots of the simulated machine, by boot. `missing` is why there are no samples, where that is known.
+    Samples that are `counted` have what each boot costs by function, if that is known.
     """
 
     values: list[float]
@@ -62,6 +100,8 @@ class SampleSet:
     boot_time: timedelta | None = None
     seeds: Mapping[int, int] = field(default_factory=dict)
     missing: Missing | None = None
+    counted: bool = False
+    costs: tuple[BootCosts, ...] = ()
 
     @property
     def by_boot(self) -> Boots:
@@ -90,7 +130,10 @@ def joined(sets: Sequence[SampleSet]) -> SampleSet:
         return NO_SAMPLES
     values = [value for one in sets for value in one.values]
     seeds = {boot: seed for one in sets for boot, seed in one.seeds.items()}
-    return replace(sets[0], values=values, boots=[boot for one in sets for boot in one.boots], seeds=seeds)
+    boots = [boot for one in sets for boot in one.boots]
+    return replace(
+        sets[0], values=values, boots=boots, seeds=seeds, costs=tuple(cost for one in sets for cost in one.costs)
+    )
 
 
 TestOnVariant = tuple[int, str]
@@ -118,9 +161,11 @@ def without_samples(missing: Missing | None) -> SampleSet:
 
 
 def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
-    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples."""
+    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples, and one more
+    if some are counted.
+    """
     found = {number: CountedSamples(one.tests, {}, one.missing) for number, one in measured(r.pk for r in runs).items()}
-    for run, variant, test, samples in sample_sets(Q(measurement__boot__run__in=found)):
+    for run, variant, test, samples in judged_sets(Q(measurement__boot__run__in=found)):
         found[run].sets[variant, test] = samples
     return found
 
@@ -185,9 +230,47 @@ _BROKEN = {BootState.FAILED, BootState.CRASHED}
 
 
 def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
-    """Read the counted samples of variants of any runs, by variant's key and test: one query."""
-    rows = sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
+    """Read the counted samples of variants of any runs, by variant's key and test: one query, and one more if some are
+    counted.
+    """
+    rows = judged_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
     return {(variant, test): samples for _, variant, test, samples in rows}
+
+
+def judged_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
+    """Read what `sample_sets` does, with the costs of counted kernels: one more query if there are some."""
+    rows = list(sample_sets(which))
+    known = costs_of(which) if any(samples.counted for *_, samples in rows) else {}
+    for run, variant, test, samples in rows:
+        yield run, variant, test, replace(samples, costs=tuple(known.get((variant, test), ())))
+
+
+def costs_of(which: Q) -> Costs:
+    """Read the costs of boots that a condition on measurements selects, in order: one query."""
+    rows = (
+        Artefact.objects.filter(
+            which, kind=ArtefactKind.TOOL_OUTPUT, measurement__test__startswith=LABEL,
+            measurement__state=MeasurementState.OK,
+        )
+        .order_by("run_id", "boot__position", "boot__attempt")
+        .values_list("boot__variant_id", "measurement__test", "content")
+    )  # fmt: skip
+    found: Costs = {}
+    for variant, test, content in rows:
+        if (of_boot := _read(bytes(content))) is not None:
+            found.setdefault((variant, test), []).append(of_boot)
+    return found
+
+
+def _read(content: bytes) -> BootCosts | None:
+    """Return the costs that an output has, as an import or a sample has them; None for one that was cut because it was
+    too large.
+    """
+    of_sample = content.partition(b"\n-- stdout\n")[2].partition(b"\n")[0]
+    try:
+        return costs.read(read_json(of_sample or content))
+    except (CostError, JsonError):
+        return None
 
 
 def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
@@ -209,7 +292,12 @@ def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
     for run, variant, test, *known in rows:
         unit, direction, values, boots, seeds, boot_time = known
         of_boots = {boot: seed for boot, seed in zip(boots, seeds, strict=True) if seed is not None}
-        yield run, variant, test, SampleSet(values, boots, unit, direction, boot_time, of_boots)
+        yield (
+            run,
+            variant,
+            test,
+            SampleSet(values, boots, unit, direction, boot_time, of_boots, counted=is_counted(test)),
+        )
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
@@ -218,21 +306,54 @@ def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
     return [(ordered[0], other) for other in ordered[1:]]
 
 
+def load_of(test: str, a: SampleSet, b: SampleSet) -> LoadComparison | None:
+    """Compare counted samples by function; None unless the costs of enough boots of both sides are known."""
+    return compare(test, a.costs, b.costs) if min(len(a.costs), len(b.costs)) >= MINIMUM_BOOTS else None
+
+
 def judged(
-    a: SampleSet, b: SampleSet, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
+    a: SampleSet,
+    b: SampleSet,
+    confidence: float = DEFAULT_CONFIDENCE,
+    margin: float = DEFAULT_MARGIN,
+    load: LoadComparison | None = None,
 ) -> Comparison:
-    """Judge the samples of `b` against those of `a`, as if they were the only ones; seed by seed if simulated.
+    """Judge the samples of `b` against those of `a`, as if they were the only ones; seed by seed if simulated, and
+    function by function if counted. `load` is that comparison (`load_of`). If only counts of the whole path are known,
+    the margin is what the seeds of one side differ by.
 
     A test that failed on all boots of a side has failed, whatever the other side gave.
     """
     direction, seeds = (a if a.values else b).direction, (a.by_seed, b.by_seed)
+    if load is not None:
+        return _judged_by_function(load, a.values, b.values, (len(a.costs), len(b.costs)), confidence)
     if all(seeds):
+        if a.counted:
+            margin = max(spread(dict(side)) for side in seeds)
         return _judged_by_seed(*seeds, direction, confidence, margin)
     result = _judged(a.by_boot, b.by_boot, direction, confidence, margin)
     if (missing := worst_missing(a.missing, b.missing)) is None:
         return result
     verdict, lack = JUDGED_MISSING[missing]
     return replace(result, verdict=verdict, lack=lack)
+
+
+def _judged_by_function(
+    load: LoadComparison, a: Sequence[float], b: Sequence[float], boots: tuple[int, int], confidence: float
+) -> Comparison:
+    """Return the verdict on a load with its samples on both sides. The margin is what chance explains of the path."""
+    path = load.base.instructions or 1.0
+    changed = 100 * load.attributed.instructions / path
+    margin, seen = 100 * load.spread / path, Change(changed, changed, changed)
+    verdict = BY_FUNCTION[load.verdict]
+    if verdict is Verdict.EQUIVALENT and set(a) == set(b):
+        verdict = Verdict.IDENTICAL
+    effect = Effect(
+        Level.FUNCTIONS, boots, seen, 1.0 if load.verdict is Attributed.EQUAL else 0.0, seen,
+        detectable=margin, needed=None,
+    )  # fmt: skip
+    first, second = summarize(list(a)), summarize(list(b))
+    return Comparison(verdict, Better.LOWER, confidence, margin, first, second, boots, (None, None), effect, None)
 
 
 def worst_missing(*sides: Missing | None) -> Missing | None:

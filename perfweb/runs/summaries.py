@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from perfweb.runs.bulk import copy_rows
-from perfweb.runs.judging import NO_SAMPLES, RULES, SampleSet, differ, judged, pairs, sample_sets
+from perfweb.runs.judging import NO_SAMPLES, RULES, SampleSet, differ, judged, judged_sets, load_of, pairs
 from perfweb.runs.models import HostFacts, Run, Summary, Variant
 from perfweb.stats.comparison import Comparison, among
 from perfweb.stats.summary import summarize
@@ -83,7 +83,7 @@ def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
     for variant in Variant.objects.filter(run__in=numbers).select_related("run__plan", "run__testbed", "build"):
         variants[variant.run_id].append(variant)
     sets: dict[int, dict[tuple[int, str], SampleSet]] = {number: {} for number in numbers}
-    for number, key, test, samples in sample_sets(Q(measurement__boot__run__in=numbers)):
+    for number, key, test, samples in judged_sets(Q(measurement__boot__run__in=numbers)):
         sets[number][key, test] = samples
     for number in numbers:
         verdicts = _verdicts(variants[number], sets[number])
@@ -97,7 +97,8 @@ def _verdicts(variants: Sequence[Variant], sets: Sets) -> dict[tuple[int, str], 
     found = {}
     for a, b in pairs(variants):
         tests = [test for variant, test in sets if variant == b.pk]
-        compared = [judged(sets.get((a.pk, test), NO_SAMPLES), sets[b.pk, test]) for test in tests]
+        sides = [(test, sets.get((a.pk, test), NO_SAMPLES), sets[b.pk, test]) for test in tests]
+        compared = [judged(ours, theirs, load=load_of(test, ours, theirs)) for test, ours, theirs in sides]
         found.update({(b.pk, test): result for test, result in zip(tests, among(compared), strict=True)})
     return found
 

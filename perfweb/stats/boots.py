@@ -34,6 +34,7 @@ class Level(StrEnum):
     SAMPLES = "samples"
     BOOTS = "boots"
     SEEDS = "seeds"
+    FUNCTIONS = "functions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ from perfweb.stats.ratio import Change
 from perfweb.stats.student import DEFAULT_CONFIDENCE, checked_confidence
 from perfweb.stats.summary import summarize
 
+_SMALLEST, _LARGEST = 1e-9, 99.0
+"""The margins between which checked_margin() accepts one."""
+
 Seeds = Mapping[int, Sequence[float]]
 """The samples of one variant in one test by the seed of the boot; none is empty."""
 
@@ -68,6 +71,12 @@ def compare_seeds(
             verdict = judge(effect.interval, effect.equivalence, better, margin)
             lack = Lack.PRECISION if verdict is Verdict.NOT_ENOUGH_DATA else None
     return Comparison(verdict, better, level, margin, first, second, (len(a), len(b)), (None, None), effect, lack)
+
+
+def spread(seeds: Seeds) -> float:
+    """Return by how much the means of seeds differ, in percent of the lowest; a margin for sides that chance moves."""
+    means = [float(np.mean(values)) for values in seeds.values()]
+    return min(max(100 * (max(means) - min(means)) / min(means), _SMALLEST), _LARGEST) if min(means) > 0 else _LARGEST
 
 
 def _no_change(seeds: int) -> Effect:

@@ -12,8 +12,10 @@ from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.verdicts.comparisons import TestComparison, in_words
 from perfweb.verdicts.doubts import run_pairs
-from perfweb.verdicts.failures import VariantFailure, blames_patch, failures
+from perfweb.verdicts.failures import VariantFailure, blames_patch
 from perfweb.verdicts.failures import in_words as in_failing_words
+from perfweb.verdicts.functions import largest_in_words
+from perfweb.verdicts.outcome import NOTHING, Outcome, outcome
 from perfweb.verdicts.run_verdicts import Pair
 
 
@@ -22,7 +24,6 @@ class SubmissionStatus:
     """The state of a submission in words, and as that of a commit: pending, success, failure or error.
 
     `final` is whether it will not change. `pairs` are the comparisons of a run that has any.
-    `failures` are the variants that fail.
     """
 
     words: str
@@ -30,7 +31,12 @@ class SubmissionStatus:
     final: bool
     run: Run | None = None
     pairs: Sequence[Pair] = ()
-    failures: Sequence[VariantFailure] = ()
+    outcome: Outcome = NOTHING
+
+    @property
+    def failures(self) -> Sequence[VariantFailure]:
+        """The variants that fail because of the patch."""
+        return self.outcome.failures if blames_patch(self.outcome.failures) else ()
 
     @property
     def compared(self) -> list[TestComparison]:
@@ -52,17 +58,20 @@ def status_of(submission: Submission) -> SubmissionStatus:
     if run is None or not run.is_over:
         return SubmissionStatus(_waiting(run), "pending", final=False, run=run)
     if run.state == RunState.CANCELLED:
-        return SubmissionStatus("Cancelled", "error", final=True, run=run)
-    failed = failures([run])[run.pk]
+        return SubmissionStatus("Cancelled", "error", final=True, run=run, outcome=outcome(run))
     pairs = run_pairs(run, counted_samples([run])[run.pk]) if run.state == RunState.DONE else []
-    if blames_patch(failed):
-        words = _capital(in_failing_words(failed))
-        return SubmissionStatus(words, "failure", final=True, run=run, pairs=pairs, failures=failed)
+    found = outcome(run, pairs)
+    if blames_patch(found.failures):
+        words = _capital(in_failing_words(found.failures))
+        return SubmissionStatus(words, "failure", final=True, run=run, pairs=pairs, outcome=found)
     if run.state != RunState.DONE:
-        return SubmissionStatus(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
+        words = f"Could not be measured: run {run.number} {run.state}"
+        return SubmissionStatus(words, "error", final=True, run=run, outcome=found)
     compared = [one for pair in pairs for one in pair.compared]
     bad = any(one.verdict in {Verdict.SLOWER, Verdict.FAILED} for one in compared)
-    return SubmissionStatus(in_words(compared), "failure" if bad else "success", final=True, run=run, pairs=pairs)
+    words = "; ".join(filter(None, [in_words(compared), largest_in_words(found.loads)]))
+    state = "failure" if bad else "success"
+    return SubmissionStatus(words, state, final=True, run=run, pairs=pairs, outcome=found)
 
 
 def _waiting(run: Run | None) -> str:

@@ -5,27 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from perfweb.counted.diagnostics import Diagnostic
 from perfweb.runs.models import Run, RunTransition
 from perfweb.submissions.models import Submission
 from perfweb.verdicts.comparisons import in_words
-from perfweb.verdicts.failures import VariantFailure
+from perfweb.verdicts.outcome import NOTHING, Outcome
 from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 
 @dataclass(frozen=True)
 class Result:
     """The verdicts of a run: its base against the patch, or against every stage of a series. `progress` has the last
-    event of each kind of a running one, `warnings` are those of the compiler that only the patch causes. `functions`
-    are the functions that differ in counted kernels, in words for each pair.
+    event of each kind of a running one, `outcome` what a finished one found beside its verdicts.
     """
 
     run: Run
     pairs: Sequence[PairVerdicts]
     progress: Mapping[str, object]
-    failures: Sequence[VariantFailure] = ()
-    warnings: Sequence[Diagnostic] = ()
-    functions: Sequence[tuple[PairVerdicts, str]] = ()
+    outcome: Outcome = NOTHING
 
     @property
     def words(self) -> str:

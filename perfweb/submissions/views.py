@@ -26,9 +26,7 @@ from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
 from perfweb.verdicts.doubts import doubted_runs
-from perfweb.verdicts.failures import failures, warnings_of_run
-from perfweb.verdicts.functions import compare_functions, in_words
-from perfweb.verdicts.run_verdicts import PairVerdicts
+from perfweb.verdicts.outcome import outcome
 
 PER_PAGE = 50
 MOST_NAMED = 5
@@ -104,19 +102,10 @@ def submission(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _results(runs: Sequence[Run]) -> list[Result]:
-    failed = failures(runs)
     return [
-        Result(run, pairs, {}, failed[run.pk], warnings_of_run(run), _functions(pairs))
-        if run.is_over
-        else Result(run, pairs, progress.latest(run.pk))
+        Result(run, pairs, {}, outcome(run)) if run.is_over else Result(run, pairs, progress.latest(run.pk))
         for run, pairs in doubted_runs(runs)
     ]
-
-
-def _functions(pairs: Sequence[PairVerdicts]) -> list[tuple[PairVerdicts, str]]:
-    """Return the functions that differ, in words; none for pairs that are not counted."""
-    found = [(pair, compare_functions([pair.a], [pair.b], {one.test for one in pair.tests})) for pair in pairs]
-    return [(pair, in_words(loads)) for pair, loads in found if loads]
 
 
 def _approvers() -> list[str]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from perfweb.counted.comparison import LoadComparison
 from perfweb.lab.origins import origin_of
-from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged
+from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged, load_of
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
 from perfweb.stats.ministat import ministat
@@ -40,6 +41,8 @@ class TestComparison:
     puts the verdict in doubt."""
     others: tuple[str, ...] = ()
     """What else differs between the sides, if they were measured in different runs: "other kernel"."""
+    load: LoadComparison | None = None
+    """The functions that differ, if both sides are counted kernels."""
 
     @property
     def verdict(self) -> Verdict:
@@ -75,8 +78,8 @@ class TestComparison:
 
     @property
     def has_ministat(self) -> bool:
-        """Whether both sides have as many samples as ministat wants."""
-        return min(len(self.a_samples), len(self.b_samples)) >= MINIMUM_SAMPLES
+        """Whether both sides have as many samples as ministat wants, and are not counted by function."""
+        return self.load is None and min(len(self.a_samples), len(self.b_samples)) >= MINIMUM_SAMPLES
 
     @property
     def ministat(self) -> str:
@@ -115,9 +118,10 @@ def compare_sets(
     """Compare the samples of `b` with those of `a` in one test, each with its name; None means no samples."""
     ours, theirs = (samples or NO_SAMPLES for _, samples in (a, b))
     known = ours if ours.values else theirs
-    result, unlike = judged(ours, theirs, confidence, margin), differ(ours) or differ(theirs)
+    load, unlike = load_of(test, ours, theirs), differ(ours) or differ(theirs)
+    result = judged(ours, theirs, confidence, margin, load)
     seconds = sum(side.boot_time.total_seconds() for side in (ours, theirs) if side.boot_time)
-    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, unlike, seconds)
+    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, unlike, seconds, load=load)
 
 
 class Judged(Protocol):

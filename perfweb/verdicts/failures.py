@@ -11,7 +11,7 @@ from perfweb.builds.models import BuildState
 from perfweb.counted import diagnostics
 from perfweb.counted.diagnostics import Diagnostic
 from perfweb.lab.origins import Origin
-from perfweb.runs.models import Boot, BootState, Run, Variant
+from perfweb.runs.models import Artefact, ArtefactKind, Boot, BootState, Run, Variant
 
 LONGEST_LINE = 300
 _BAD = {BootState.FAILED, BootState.CRASHED}
@@ -33,13 +33,20 @@ class VariantFailure:
     kind: Kind
     line: str
     details: str = ""
+    log: int | None = None
+    """The artefact with the console of the boot."""
+
+    @property
+    def text(self) -> str:
+        """The message in the decisive line, without its place."""
+        return self.line.partition(": ")[2] or self.line
 
     def __str__(self) -> str:
         return f"{self.variant} {self.kind}: {self.line}"
 
 
 def failures(runs: Iterable[Run]) -> Mapping[int, list[VariantFailure]]:
-    """Return the failures of finished runs by number, variants in order: two queries.
+    """Return the failures of finished runs by number, variants in order: two queries, three if boots failed.
 
     A variant does not run if each of its boots failed or crashed.
     """
@@ -52,7 +59,8 @@ def failures(runs: Iterable[Run]) -> Mapping[int, list[VariantFailure]]:
             line, details = _of_build(variant.build.log)
             found[variant.run_id].append(VariantFailure(variant.name, variant.baseline, Kind.BUILD, line, details))
         elif reason := reasons.get(variant.pk):
-            found[variant.run_id].append(VariantFailure(variant.name, variant.baseline, Kind.RUN, reason))
+            line, log = reason
+            found[variant.run_id].append(VariantFailure(variant.name, variant.baseline, Kind.RUN, line, log=log))
     return found
 
 
@@ -93,19 +101,27 @@ def _of_build(log: str) -> tuple[str, str]:
     return last[:LONGEST_LINE], ""
 
 
-def _of_boots(numbers: Sequence[int]) -> dict[int, str]:
-    """Return the first error of variants whose boots all failed, by variant's key."""
+def _of_boots(numbers: Sequence[int]) -> dict[int, tuple[str, int | None]]:
+    """Return the first error of variants whose boots all failed, with the artefact of the console, by variant's key."""
     rows = (
         Boot.objects.filter(run__in=numbers, sentinel=False)
         .exclude(state=BootState.INTERRUPTED)
         .order_by("run_id", "position", "attempt")
-        .values_list("variant_id", "state", "error")
+        .values_list("variant_id", "state", "error", "pk")
     )
-    errors: dict[int, str] = {}
+    errors: dict[int, tuple[str, int]] = {}
     good = set()
-    for variant, state, error in rows:
+    for variant, state, error, boot in rows:
         if state in _BAD:
-            errors.setdefault(variant, error.strip()[:LONGEST_LINE] or "it failed")
+            errors.setdefault(variant, (error.strip()[:LONGEST_LINE] or "it failed", boot))
         else:
             good.add(variant)
-    return {variant: error for variant, error in errors.items() if variant not in good}
+    bad = {variant: found for variant, found in errors.items() if variant not in good}
+    logs = _logs([boot for _, boot in bad.values()]) if bad else {}
+    return {variant: (error, logs.get(boot)) for variant, (error, boot) in bad.items()}
+
+
+def _logs(boots: Sequence[int]) -> dict[int, int]:
+    """Return the artefacts with the logs of boots, by boot's key."""
+    logs = Artefact.objects.filter(boot__in=boots, kind=ArtefactKind.BOOT_LOG, name__endswith="boot.log")
+    return dict(logs.values_list("boot_id", "pk"))

@@ -12,6 +12,7 @@ from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.verdicts.comparisons import TestComparison, tally
 from perfweb.verdicts.doubts import run_pairs
+from perfweb.verdicts.functions import lines, loads_of
 from perfweb.verdicts.numbers import THIN_SPACE
 from perfweb.verdicts.wording import DOUBT, cell_words, difference_words
 
@@ -35,8 +36,11 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
 
 
 def comparison_text(a: str, b: str, confidence: float, compared: Sequence[TestComparison]) -> str:
-    """Return a sentence and a table about side `b` against side `a`."""
-    return f"{b} against {a}, {confidence:g} % confidence: {tally(compared)}\n\n{_table(compared)}"
+    """Return a sentence and a table about side `b` against side `a`, and the functions that differ if counted."""
+    loads = loads_of(compared)
+    terms = "counted by function" if loads else f"{confidence:g} % confidence"
+    parts = [f"{b} against {a}, {terms}: {tally(compared)}", _table(compared), "\n".join(lines(loads))]
+    return "\n\n".join(filter(None, parts))
 
 
 def _table(compared: Sequence[TestComparison]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from perfweb.stats.boots import Level
 from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
 from perfweb.stats.ratio import Change
 from perfweb.stats.student import MINIMUM_SAMPLES
@@ -92,6 +93,8 @@ def change_words(seen: Change | None) -> str:
     """Return a change in percent with its interval, NOTHING without one."""
     if seen is None:
         return NOTHING
+    if seen.low == seen.high:
+        return f"{seen.percent:+.4f} %"  # counted, which has no interval
     return interval(seen.percent, seen.low, seen.high)
 
 
@@ -108,10 +111,16 @@ def verdict_words(
         return f"{result.verdict} with {seeds} {'seed' if seeds == 1 else 'seeds'}"
     if result.verdict is Verdict.EQUIVALENT:
         certain = ", but not the same" if result.effect and result.effect.proven else ""
-        return f"{result.verdict} within ±{result.margin:g} %{certain}"
+        return f"{result.verdict}{within(result)}{certain}"
     if result.lack is not None:
         return f"{result.verdict} ({_lack_words(result, boot_seconds, sides)})"
     return str(result.verdict)
+
+
+def within(result: Comparison) -> str:
+    """Return the margin of a verdict; functions that do not differ need none."""
+    by_function = result.effect is not None and result.effect.level is Level.FUNCTIONS
+    return ", by function" if by_function else f" within ±{result.margin:g} %"
 
 
 def evidence_words(result: Comparison) -> str:
@@ -123,6 +132,8 @@ def evidence_words(result: Comparison) -> str:
         return f"{seen}; {settings}"
     if result.verdict is Verdict.IDENTICAL:
         return f"{seen}, compared by {result.effect.level}: every sample is the same"
+    if result.effect.level is Level.FUNCTIONS:
+        return f"{seen}, compared by function; windows and seeds explain ±{percent(result.margin)} of the path"
     shown = f"changes from {percent(result.effect.detectable)} on would show in 4 runs of 5"
     return f"{seen}, compared by {result.effect.level}; {shown}; {settings}"
 
@@ -168,7 +179,9 @@ def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
 def seen_at_best(results: Sequence[Comparison]) -> str:
     """Return the detectable change if no difference was found, else an empty text."""
     effects = [
-        result.effect.detectable for result in results if result.effect and result.verdict is not Verdict.IDENTICAL
+        result.effect.detectable
+        for result in results
+        if result.effect and result.effect.level is not Level.FUNCTIONS and result.verdict is not Verdict.IDENTICAL
     ]
     if not effects or any(result.verdict in {Verdict.FASTER, Verdict.SLOWER} for result in results):
         return ""

@@ -71,7 +71,7 @@ NOT_REACHED = {
     "perfweb/submissions/services.py": WRITES,
     "perfweb/tracking/measuring.py": "it reads plans that the plan reader has accepted",
     "perfweb/tracking/series.py": WRITES,
-    "perfweb/verdicts/functions.py": "it reads what perfweb/imports/counted.py has accepted and written",
+    "perfweb/runs/judging.py": "it reads what perfweb/imports/counted.py has accepted and written",
     "playbooks/action_plugins/build.py": WRITES,
     "playbooks/library/build.py": "it decodes an archive that the guard has limited; sources are read in a sandbox",
     "playbooks/library/daemon.py": "its pattern is a fixed text, by the table of parameters",

@@ -233,13 +233,8 @@ def _warn_unfinished(run: RunDetail) -> None:
 
 
 def _in_text(found: Comparison, address: str) -> str:
-    """Return a comparison as text, with the functions of counted kernels that differ."""
-    functions = [
-        f"{load['load']}: {one['name']} {one['instructions']:+.4f} instructions, {one['locked']:+.4f} locked"
-        for load in found["loads"]
-        for one in load["functions"]
-    ]
-    return plain("\n\n".join(filter(None, [found["text"], "\n".join(functions)]))) + f"\n\n{address}{found['page']}"
+    """Return a comparison as text; that of counted kernels names the functions that differ."""
+    return plain(found["text"]) + f"\n\n{address}{found['page']}"
 
 
 def _print_verdicts(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:

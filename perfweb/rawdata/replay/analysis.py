@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perfweb.counted.loads import is_counted
 from perfweb.rawdata.judgements import verdicts_table
 from perfweb.rawdata.replay.bundle import Bundle
 from perfweb.rawdata.replay.tarwalk import BundleError
@@ -22,6 +23,12 @@ DIGITS = 12
 
 OF_THE_RUN = {"lean", "cautions"}
 """Columns that need more than the samples that count: when they were taken, and those of the sentinel."""
+
+BY_FUNCTION = OF_THE_RUN | {
+    "verdict", "lack", "words", "margin", "change", "change_low", "change_high", "p", "equivalence_low",
+    "equivalence_high", "level", "detectable", "more_boots",
+}  # fmt: skip
+"""Columns that need what a counted kernel costs by function, which is no sample."""
 
 _KEY = ("test", "base", "other")
 
@@ -55,14 +62,16 @@ def _sets(metrics: Sequence[Metric], variants: dict[str, int]) -> Iterator[tuple
             values = [value for boot in boots for value in boot]
             places = [place for place, boot in enumerate(boots) for _ in boot]
             seeds = {place: seed for place, seed in enumerate(metric.seeds[name]) if seed is not None}
-            samples = SampleSet(values, places, metric.unit, metric.direction, seeds=seeds)
+            counted = is_counted(metric.test)
+            samples = SampleSet(values, places, metric.unit, metric.direction, seeds=seeds, counted=counted)
             yield (variants[name], metric.test), samples
 
 
 def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
     """Describe the differences between the verdicts and numbers of a bundle and those computed here.
 
-    Numbers agree when they are the same to DIGITS digits. Columns in OF_THE_RUN, or unknown ones, are not compared.
+    Numbers agree when they are the same to DIGITS digits. Columns in OF_THE_RUN, of counted tests those in BY_FUNCTION,
+    and unknown ones are not compared.
     """
     table = verdicts_table(comparison for pair in analysed for comparison in pair.compared)
     columns = [column.name for column in table.columns]
@@ -76,10 +85,11 @@ def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
         if key not in here or key not in there:
             found.append(f"{what}: there is no verdict {'here' if key not in here else 'in the bundle'}")
             continue
+        elsewhere = BY_FUNCTION if is_counted(key[0]) else OF_THE_RUN
         found += [
             f"{what}: {name} is {_shown(here[key][name])} here and {_shown(there[key].get(name))} in the bundle"
             for name in columns
-            if name not in OF_THE_RUN and not _same(here[key][name], there[key].get(name))
+            if name not in elsewhere and not _same(here[key][name], there[key].get(name))
         ]
     return found
 

@@ -33,7 +33,7 @@ from perfweb.verdicts.counters import AT_END, AT_START, counter_rows, reports_of
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.environment import side_rows
 from perfweb.verdicts.failures import new_warnings
-from perfweb.verdicts.functions import compare_functions
+from perfweb.verdicts.functions import loads_of
 from perfweb.verdicts.lockprofiles import TITLES, lock_tables
 from perfweb.verdicts.numbers import Scale, scale_for
 from perfweb.verdicts.sides import MOST_SIDES, Side, SideError, read_sides, sides, values_by_side
@@ -135,9 +135,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     selected = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
     sections = _sections(compared, results, confidence, selected)
     reports = reports_of(compared, (AT_START, AT_END, *TITLES))
-    functions = []
-    if len(others) == 1:
-        functions = compare_functions(base.variants, others[0].variants, base.tests & others[0].tests)
+    functions = loads_of(results[0]) if len(others) == 1 else []
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -162,7 +160,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "elsewhere": list(dict.fromkeys(words for comparison in everything for words in comparison.others)),
         "any_doubted": any(comparison.lean is not None for comparison in everything),
         "sentinel": found.sentinel,
-        "intervals": intervals if intervals.figure["data"] else None,
+        "intervals": intervals if intervals.figure["data"] and not functions else None,
         "exchanged": _exchanged(compared, run),
     }
     graphs = [graph for section in sections for graph in section.graphs]

@@ -33,7 +33,7 @@ from perfweb.runs.summaries import summaries_of
 from perfweb.verdicts import names
 from perfweb.verdicts.doubts import doubted
 from perfweb.verdicts.environment import changed_facts, host_table, tunable_rows
-from perfweb.verdicts.failures import failures
+from perfweb.verdicts.outcome import outcome
 from perfweb.verdicts.results import RunResults, TestResults, run_frame, run_results
 from perfweb.verdicts.run_verdicts import PairVerdicts, verdicts, verdicts_of_run
 from perfweb.verdicts.sentinels import Sentinel, read_sentinel
@@ -233,7 +233,7 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentine
         "changes": changes,
         "transitions": run.transitions.all(),
         "patches": _patches(run),
-        "failed_variants": failures([run]).get(run.pk, []),
+        "outcome": outcome(run),
     }
 
 

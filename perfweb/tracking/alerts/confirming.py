@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from perfweb.runs.judging import SampleSet, joined, judged, samples_of
+from perfweb.runs.judging import SampleSet, joined, judged, load_of, samples_of
 from perfweb.runs.models import Run, Variant
 from perfweb.stats.comparison import Comparison, among
 from perfweb.stats.ratio import Change
@@ -41,7 +41,7 @@ def compared(runs: Sequence[Run], movements: Sequence[Movement], confidence: flo
 
 def _judged(sets: Mapping[tuple[str, str], Sequence[SampleSet]], movement: Movement, confidence: float) -> Comparison:
     a, b = (joined(sets.get((name, movement.test), ())) for name in (before_name(movement.variant), movement.variant))
-    return judged(a, b, confidence)
+    return judged(a, b, confidence, load=load_of(movement.test, a, b))
 
 
 def change_of(comparison: Comparison) -> Change | None:

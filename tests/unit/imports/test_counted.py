@@ -18,7 +18,7 @@ from perfweb.lab.origins import Origin
 from perfweb.runs.models import Boot, Run, Sample
 from perfweb.runs.summaries import summarise
 from perfweb.stats.comparison import Verdict
-from perfweb.verdicts.functions import compare_functions
+from perfweb.verdicts.functions import loads_of
 from perfweb.verdicts.sides import SideError, compare_sides, read_sides
 from runners.counted import table
 from runners.counted.command import Result
@@ -87,10 +87,10 @@ def test_a_comparison_of_kernels_is_a_run(tmp_path: Path) -> None:
     assert not Sample.objects.filter(measurement__test=DATAGRAM, metric="locked").exclude(value=0).exists()
 
 
-def test_the_verdict_is_seed_by_seed(tmp_path: Path) -> None:
+def test_the_verdict_is_by_function(tmp_path: Path) -> None:
     imported(tmp_path)
     base, other = read_sides([f"{Run.objects.get().pk}/{name}" for name in ("base", "patched")])
-    found = {one.test: one.verdict for one in compare_sides(base, other, 95, 0.1)}
+    found = {one.test: one.verdict for one in compare_sides(base, other, 95, 2)}
     assert found == {ROUND_TRIP: Verdict.SLOWER, DATAGRAM: Verdict.IDENTICAL}
 
 
@@ -121,7 +121,7 @@ def test_runs_are_compared_with_each_other(tmp_path: Path) -> None:
     first = imported(tmp_path)
     second = imported(tmp_path, document(430, 4, 91))
     base, other = read_sides([f"{first.pk}/patched", f"{second.pk}/patched"])
-    found = {load.name: load.functions for load in compare_functions(base.variants, other.variants, base.tests)}
+    found = {load.name: load.functions for load in loads_of(compare_sides(base, other, 95, 2))}
     assert [(one.name, one.cost) for one in found[ROUND_TRIP]] == [("tcp_v4_rcv", Cost(10, 0, 0))]
     assert found[DATAGRAM] == ()
 

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Testbed
 from perfweb.lab.origins import Origin
-from perfweb.runs.models import Boot, BootState, Run, RunState, Variant
+from perfweb.mail import answers
+from perfweb.measuring.record import artefact
+from perfweb.runs.models import ArtefactKind, Boot, BootState, Run, RunState, Variant
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.status import status_of
 from perfweb.verdicts.failures import Kind, blames_patch, failures, in_words, warnings_of_run
@@ -83,6 +87,30 @@ def test_a_kernel_that_fails_on_each_boot_has_its_first_line(submission: Submiss
     assert status_of(submission).state == "failure"
 
 
+def test_an_error_is_shown_once(submission: Submission, client: Client) -> None:
+    run = run_of(submission)
+    built(run, "patch", build(ERROR, good=False))
+    Run.objects.filter(pk=run.pk).update(state=RunState.FAILED, reason=f"dut: make failed: {ERROR}")
+    for address in (f"/submissions/{submission.number}/", f"/runs/{run.pk}/"):
+        page = client.get(address).content.decode().partition('id="story"')[0].partition('id="history"')[0]
+        assert page.count("&#x27;missing&#x27; undeclared") == 1, address
+    assert answers.result([submission], "tcp", trailer=False).count("'missing' undeclared") == 1
+    Run.objects.filter(pk=run.pk).update(reason="the lab is away")
+    for address in (f"/submissions/{submission.number}/", f"/runs/{run.pk}/"):
+        assert "the lab is away" in client.get(address).content.decode()
+
+
+def test_a_panic_leads_to_the_console_of_its_boot(submission: Submission, client: Client) -> None:
+    run = run_of(submission)
+    boots(run, "base", "")
+    boots(run, "patch", "panic: x", "panic: y")
+    for boot in Boot.objects.filter(run=run):
+        artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", f"console of boot {boot.position}")
+    for address in (f"/submissions/{submission.number}/", f"/runs/{run.pk}/"):
+        (console,) = re.findall(r'href="(/artefacts/\d+/)">console of the boot', client.get(address).content.decode())
+        assert b"console of boot 1" in b"".join(client.get(console))
+
+
 def test_one_good_boot_is_no_failure(submission: Submission) -> None:
     run = run_of(submission)
     boots(run, "patch", "panic: x", "")
@@ -118,8 +146,10 @@ def test_only_warnings_that_the_base_lacks_are_new(submission: Submission, clien
     built(run, "base", build(old))
     built(run, "patch", build(old.replace(":9:", ":12:") + new))
     assert [one.text for one in warnings_of_run(run)] == ["unused variable 'new' [-Wunused-variable]"]
-    page = client.get(f"/submissions/{submission.number}/").content.decode()
-    assert "unused variable &#x27;new&#x27;" in page
-    assert "unused variable &#x27;old&#x27;" not in page
+    for address in (f"/submissions/{submission.number}/", f"/runs/{run.pk}/"):
+        page = client.get(address).content.decode()
+        assert page.count("unused variable &#x27;new&#x27; [") == 1
+        assert "unused variable &#x27;old&#x27;" not in page
+    assert "\n  net/y.c:9: warning: unused variable 'new'" in answers.result([submission], "tcp", trailer=False)
     Testbed.objects.update(origin=Origin.MEASURED)  # its builds compile only what has changed
     assert warnings_of_run(run_of(submission)) == []
