@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -28,6 +30,8 @@ from perfweb.submissions import services
 from perfweb.submissions.models import Submission, SubmissionState
 from tests.checkouts import Checkout
 from tests.factories import create_boot, create_run, create_testbed
+from tests.integration.workers import wait_for
+from tests.locks import waiting
 from tests.unit.accounts.conftest import forget_limits
 from tests.unit.imports.test_counted import ROUND_TRIP, imported
 from tests.unit.patchwork.peer import FIRST, PROJECT, TOKEN, Patchwork
@@ -166,6 +170,27 @@ def test_what_is_known_is_not_read_again(project: Project, patchwork: Patchwork,
     poll(project)
     last = max(number for sent in patchwork.series.values() for number in sent.patches)
     assert project.since == FIRST.replace(tzinfo=UTC) + timedelta(minutes=last)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_messengers_poll_a_project_once(project: Project, patchwork: Patchwork, series: bytes) -> None:
+    patchwork.receive("net: name two lines", *whole(series))
+
+    def work() -> None:
+        try:
+            polling.poll_all()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as messengers:
+        with transaction.atomic():
+            Project.objects.select_for_update().get()
+            polls = [messengers.submit(work) for _ in range(2)]
+            wait_for(lambda: waiting() == 2, "two polls")  # both have read that the project is due
+        for one in polls:
+            one.result()
+    assert (Submission.objects.count(), Fault.objects.count()) == (1, 0)
+    assert patchwork.calls.count("GET /api/1.3/series/900/") == 1
 
 
 def test_a_date_of_the_future_does_not_end_the_polling(project: Project, patchwork: Patchwork, series: bytes) -> None:

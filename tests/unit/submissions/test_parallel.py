@@ -25,13 +25,13 @@ from perfweb.submissions.models import Submission
 from tests.checkouts import Checkout
 from tests.factories import create_testbed
 from tests.integration.workers import wait_for
+from tests.locks import waiting
 from tests.unit.accounts.conftest import bearer
 from tests.unit.forges.conftest import Making, bot_on, commented
 from tests.unit.mail.conftest import work
 from tests.unit.submissions.conftest import WANTED, five, person
 
 __all__ = ["bot_on"]
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 def in_a_thread(act: Callable[[], Any]) -> Any:
@@ -39,12 +39,6 @@ def in_a_thread(act: Callable[[], Any]) -> Any:
         return act()
     finally:
         connection.close()
-
-
-def waiting() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(WAITING)
-        return int(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)
