@@ -29,7 +29,7 @@ PACK = faults.Task("pack sources", "it is tried again after five minutes; read t
 
 
 def packed(bench: Bench, tree: str, wanted: Packing, revision: str, committed: datetime | None = None) -> Sources:
-    """Return the sources of a tree of `bench`, packed or, if that takes long, only named. Then `wanted` is how the
+    """Return the sources of a tree, packed from `bench` or, if that takes long, only named. Then `wanted` is how the
     messenger makes the tree. Raises PatchError and SourceError.
     """
     store = source_store()

@@ -187,7 +187,7 @@ class Bench:
 
         Raises PatchError, and ConflictError if a hunk does not apply.
         """
-        before = self._tree_of(base.sha if isinstance(base, Commit) else base)
+        before = self.tree_of(base.sha if isinstance(base, Commit) else base)
         self._must("read-tree", before)
         stages = []
         for number, patch in enumerate(series.patches, 1):
@@ -207,14 +207,14 @@ class Bench:
         A whole tree is named by its hash, because its archive also has the time at which it was made.
         """
         if self.kind is LINUX:
-            sources = self.named(tree, store, revision, committed)
+            sources = self.named(self.tree_of(tree), store, revision, committed)
             self._pack_tree(tree, sources.archive)
             return sources
         return pack(ROOT, self._files(tree), store, revision, committed)
 
     def named(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
-        """Return the sources of a commit or a tree as `pack` does, but do not make their archive."""
-        sha256 = hashlib.sha256("\0".join([self._tree_of(tree), *self.kind.left_out]).encode()).hexdigest()
+        """Return the sources of a tree as `pack` does, but do not make their archive, nor need the tree."""
+        sha256 = hashlib.sha256("\0".join([tree, *self.kind.left_out]).encode()).hexdigest()
         return Sources(archive_path(store, sha256), sha256, revision[:LONGEST_REVISION], committed)
 
     def _pack_tree(self, tree: str, target: Path) -> None:
@@ -224,7 +224,7 @@ class Bench:
         words = [f":(exclude,glob){pattern}" for pattern in self.kind.left_out]
         with whole(target) as unfinished:
             form = ("--format=tar.gz", f"--prefix={self.kind.name}/", f"--output={unfinished}")
-            self._must("archive", *form, self._tree_of(tree), "--", ".", *words)
+            self._must("archive", *form, self.tree_of(tree), "--", ".", *words)
             if (size := unfinished.stat().st_size) > MOST_BYTES:
                 raise PatchError(f"The packed sources have {size} bytes; the max is {MOST_BYTES}.")
 
@@ -333,7 +333,8 @@ class Bench:
             place = line + size + 2
         return blobs
 
-    def _tree_of(self, commit: str) -> str:
+    def tree_of(self, commit: str) -> str:
+        """Return the hash of the tree of a commit or a tree. Raises RepositoryError."""
         return self._must("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").decode().strip()
 
     def _must(self, *words: str, given: bytes = b"") -> bytes:

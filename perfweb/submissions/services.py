@@ -433,33 +433,36 @@ def _decide(submission: Submission, actor: Actor, examined: Examined) -> Submiss
     if not may(actor, Action.APPROVE):
         return states.wait(number, "perfweb", "It is not built before a maintainer approves it.")
     submission = states.approve(number, "perfweb", f"{actor.name} may approve patches.")
-    _measure(submission, submission.plan, actor.name)
+    _measure(submission, submission.plan, actor.name, examined.stages)
     return submission
 
 
-def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
-    """Pack the sources of the plan's variants, and queue a run."""
+def _measure(submission: Submission, plan: str, requested_by: str, stages: Sequence[Stage] = ()) -> Run:
+    """Pack the sources of the plan's variants, and queue a run. `stages` are those of the patch if they are known."""
     spec = read_plan(plan)
     patch = bytes(submission.patch)
     series = read_series(patch)
     repository = mirrors.opened(submission.mirror)
+    base = repository.commit(submission.base)
     with repository.bench() as bench:
-        base = repository.commit(submission.base)
-        sources = _pack(bench, submission, series, base, {item.source for item in spec.variants})
+        if not stages or not bench.kind.packed_later:  # which packs no objects of this bench
+            stages = bench.apply(series, base)
+        sources = _pack(bench, submission, base, stages, {item.source for item in spec.variants})
     run = runs.submit(plan, submission.testbed.name, requested_by, sources=sources, patch=patch)
     submission.runs.add(run)
     return run
 
 
-def _pack(bench: Bench, submission: Submission, series: Series, base: Commit, wanted: set[str]) -> dict[str, Sources]:
-    stages = bench.apply(series, base)
+def _pack(
+    bench: Bench, submission: Submission, base: Commit, stages: Sequence[Stage], wanted: set[str]
+) -> dict[str, Sources]:
     sources = {}
     for source, number in _stages_by_source(len(stages)).items():
         if source not in wanted:
             continue
         how = Packing(mirror=submission.mirror, commit=base.sha, patch=submission.patch, patches=number)
         if number == 0:
-            sources[source] = packed(bench, base.sha, how, base.revision, base.committed)
+            sources[source] = packed(bench, bench.tree_of(base.sha), how, base.revision, base.committed)
         else:
             sources[source] = packed(bench, stages[number - 1].tree, how, _patched(base, number, len(stages)))
     return sources

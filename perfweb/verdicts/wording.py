@@ -93,8 +93,8 @@ def change_words(seen: Change | None) -> str:
     """Return a change in percent with its interval, NOTHING without one."""
     if seen is None:
         return NOTHING
-    if seen.low == seen.high:
-        return f"{seen.percent:+.4f} %"  # counted, which has no interval
+    if seen.low == seen.high:  # counted, which has no interval
+        return f"{seen.percent:+.4f} %" if seen.percent else percent(0.0)
     return interval(seen.percent, seen.low, seen.high)
 
 
