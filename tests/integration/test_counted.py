@@ -25,8 +25,9 @@ from perfweb.submissions.services import SubmissionRequest, submit
 from perfweb.submissions.status import status_of
 from perfweb.verdicts.failures import warnings_of_run
 from perfweb.verdicts.text import run_text
+from tests.counted.planted import LINUX
 from tests.counted.sources import in_tiny, tiny_repository
-from tests.counted.test_kernel import LINUX, planted
+from tests.counted.test_kernel import planted
 from tests.integration.conftest import LabHosts, wait_for_state
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
