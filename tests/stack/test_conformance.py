@@ -100,7 +100,15 @@ def test_a_folder_is_run_with_the_programs_that_its_scripts_name_outside_it(tmp_
     [("one.pkt", ("ipv4", "mapped", "ipv6")), ("basic-v4.pkt", ("ipv4", "mapped")), ("basic-ipv6.pkt", ("ipv6",))],
 )
 def test_a_script_of_a_folder_runs_with_the_protocols_that_its_name_permits(
-    name: str, families: tuple[str, ...]
+    tmp_path: Path, name: str, families: tuple[str, ...]
 ) -> None:
-    assert program.families_of(Path(name)) == families
+    (tmp_path / name).write_text("// nothing\n")
+    assert program.families_of(tmp_path / name) == families
     assert set(program.OPTIONS) == set(program.ADDRESSES) == set(cases.FAMILIES)
+
+
+def test_addresses_that_a_script_sets_replace_those_of_the_runner(tmp_path: Path) -> None:
+    script = tmp_path / "one.pkt"
+    script.write_text("// a comment\n--local_ip=192.168.0.7\n--remote_ip=10.2.0.3\n")
+    assert program.own_addresses(script) == {"local": "192.168.0.7", "remote": "10.2.0.3"}
+    assert program.families_of(script) == ("ipv4", "mapped")
