@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import urllib3
 from requests import PreparedRequest, RequestException, Response
@@ -70,14 +70,18 @@ def _hanging_up(connection: urllib3.connection.HTTPConnection) -> Iterator[None]
             raise TooMuchError(f"the headers of the answer take longer than {HEADER_SECONDS:g} s")
 
 
-class _Connection(urllib3.connection.HTTPConnection):
+class BoundedConnection(urllib3.connection.HTTPConnection):
+    """HTTP whose headers end within HEADER_SECONDS."""
+
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
         """Read the headers of a response."""
         with _hanging_up(self):
             return super().getresponse()
 
 
-class _TlsConnection(urllib3.connection.HTTPSConnection):
+class BoundedTlsConnection(urllib3.connection.HTTPSConnection):
+    """HTTPS whose headers end within HEADER_SECONDS."""
+
     def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
         """Read the headers of a response."""
         with _hanging_up(self):
@@ -85,19 +89,21 @@ class _TlsConnection(urllib3.connection.HTTPSConnection):
 
 
 class _Pool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
+    ConnectionCls = BoundedConnection
 
 
 class _TlsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
+    ConnectionCls = BoundedTlsConnection
 
 
 class BoundedPoolManager(urllib3.PoolManager):
     """Connections whose responses have HEADER_SECONDS for their headers."""
 
+    pool_classes: ClassVar[dict[str, type[urllib3.HTTPConnectionPool]]] = {"http": _Pool, "https": _TlsPool}
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        self.pool_classes_by_scheme = dict(self.pool_classes)
 
 
 class BoundedAdapter(HTTPAdapter):

@@ -19,14 +19,12 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _OTHERS = {b"forwarded", b"x-real-ip", b"client-ip", b"true-client-ip", b"x-client-ip", b"x-cluster-client-ip"}
 
 
-def networks(text: str) -> list[Network]:
-    """Return the networks of a comma-separated list of addresses and networks. Raises ImproperlyConfigured."""
+def networks(text: str, variable: str = "PERFWEB_TRUSTED_PROXIES") -> list[Network]:
+    """Return the networks of a variable's comma-separated addresses and networks. Raises ImproperlyConfigured."""
     try:
         return [ipaddress.ip_network(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
-        raise ImproperlyConfigured(
-            f"PERFWEB_TRUSTED_PROXIES: {error}; list addresses, or networks like 10.0.0.0/8"
-        ) from None
+        raise ImproperlyConfigured(f"{variable}: {error}; list addresses, or networks like 10.0.0.0/8") from None
 
 
 def parse(text: str) -> Address | None:

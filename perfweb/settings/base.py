@@ -182,7 +182,10 @@ OUTBOX_SENDERS = {
     "forge": "perfweb.forges.sending.send",
     "patchwork": "perfweb.patchwork.checks.send",
     "hook": "perfweb.outbox.hooks.send",
+    "webhook": "perfweb.tracking.alerts.webhooks.send",
 }
+# Networks that webhooks of users may reach besides the public Internet.
+HOOK_NETWORKS = proxies.networks(os.environ.get("PERFWEB_HOOK_NETWORKS", ""), "PERFWEB_HOOK_NETWORKS")
 # Directory of packed sources for all controllers of labs; empty: below PERFWEB_VAR.
 SOURCE_STORE = os.environ.get("PERFWEB_SOURCES", "")
 # Days for which tools' output and logs of runs are kept; 0 means for ever.

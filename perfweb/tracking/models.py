@@ -287,18 +287,26 @@ class Check(models.Model):
         return f"{self.commit.short} in {self.run}"
 
 
-class AlertAddress(models.Model):
-    """Where a user gets mails about watched alerts. Nothing is sent there before its owner has confirmed it."""
+class AddressKind(models.TextChoices):
+    MAIL = "mail", "mail address"
+    WEBHOOK = "webhook", "webhook"
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="alert_address")
-    address = models.EmailField()
+
+class AlertAddress(models.Model):
+    """Where a user is notified of watched alerts. Nothing is sent there before its owner has confirmed it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="alert_addresses")
+    kind = models.CharField(max_length=7, choices=AddressKind, default=AddressKind.MAIL)
+    address = models.CharField(max_length=500, help_text="a mail address or a URL")
     confirmed = models.DateTimeField(null=True, blank=True, help_text="empty until its owner has confirmed it")
+    key = models.CharField(max_length=32, blank=True, help_text="what the secret of a webhook is derived from")
 
     class Meta:
-        ordering = ["user_id"]
+        ordering = ["user_id", "kind"]
+        constraints = [models.UniqueConstraint(fields=["user", "kind"], name="address_once")]
 
     def __str__(self) -> str:
-        return f"address of {self.user}"
+        return f"{self.get_kind_display()} of {self.user}"
 
 
 class Watch(models.Model):

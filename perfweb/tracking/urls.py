@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from perfweb.tracking import views
 from perfweb.tracking.alerts import feeds, watch_pages
+from perfweb.tracking.models import AddressKind
 
 app_name = "tracking"
 _OLD = {"permanent": True, "http_method_names": ["get", "head"]}
@@ -21,7 +22,8 @@ urlpatterns = [
     path("alerts/watch/", watch_pages.watch, name="watch"),
     path("alerts/confirm/<str:token>/", watch_pages.confirm, name="confirm"),
     path("alerts/unsubscribe/<str:token>/", watch_pages.unsubscribe, name="unsubscribe"),
-    path("account/mine/address/", watch_pages.address, name="address"),
+    path("account/mine/address/", watch_pages.address, {"kind": AddressKind.MAIL}, name="address"),
+    path("account/mine/webhook/", watch_pages.address, {"kind": AddressKind.WEBHOOK}, name="webhook"),
     path("alerts/<int:number>/feed/", feeds.alert, name="alert-feed"),
     path("alerts/<int:number>/", views.alert, name="alert"),
     path("alerts/<int:number>/update/", views.update_alert, name="update"),

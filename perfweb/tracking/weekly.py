@@ -12,7 +12,7 @@ from perfweb.faults import services as faults
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import periods
-from perfweb.tracking.alerts.watching import MAIL
+from perfweb.tracking.alerts.addresses import MAIL
 from perfweb.tracking.models import Alert, TrackedBranch
 from perfweb.tracking.standings import Standing
 from perfweb.verdicts.numbers import THIN_SPACE

@@ -31,6 +31,7 @@ from perfweb.mail import proof
 from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools
 from perfweb.measuring.tools import ToolError
+from perfweb.outbox import public
 from perfweb.plaintext import plain
 from perfweb.reports.pages import boots
 from perfweb.runs.catalogue import MEASURES, Measure
@@ -257,6 +258,7 @@ PARSERS = [
     Parser("results of authentication", lambda text: proof.signers([text], "mx"), (), within("mx; dkim=pass ", "")),
     Parser("request in a mail", _commands("perf:"), (commands.RequestError,), within("perf: ", "\n")),
     Parser("request in a comment", _commands("/perf"), (commands.RequestError,), within("/perf ", "\n")),
+    Parser("URL of a webhook", public.checked, (public.UrlError,), within("https://x.example/", "")),
     Parser("knobs", plans.read_knobs, (plans.KnobError,), within("net.x=", "\n")),
     Parser(
         "difference of two boots",

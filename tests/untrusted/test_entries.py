@@ -41,6 +41,8 @@ NOT_REACHED = {
     "perfweb/client/perfctl/tokens.py": OPERATOR,
     "perfweb/client/perfctl/usage.py": WRITES,
     "perfweb/serving/connections.py": PATHS,
+    "perfweb/outbox/hooks.py": WRITES,
+    "perfweb/tracking/alerts/webhooks.py": WRITES,
     "perfweb/outbox/rest.py": "it reads with perfweb.jsontext",
     "perfweb/counted/configurations/__init__.py": "its pattern has bounded repetitions only, for an item of a plan",
     "perfweb/submissions/kcidb.py": OPERATOR,

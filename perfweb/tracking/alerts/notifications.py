@@ -19,7 +19,8 @@ from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import states
-from perfweb.tracking.alerts import watching
+from perfweb.tracking.alerts import addresses, watching
+from perfweb.tracking.alerts.addresses import Message
 from perfweb.tracking.alerts.confirming import in_words
 from perfweb.tracking.models import Alert, AlertState, AlertStep, TrackedCommit
 from perfweb.verdicts.numbers import LARGE_PERCENT, factor
@@ -35,16 +36,17 @@ def notify(alert: Alert) -> None:
     """
     occasion = "ended" if alert.conclusion else "confirmed"
     key = f"alert.{alert.number}.{occasion}"
-    addresses = alert.branch.mail_to.split()
-    if addresses and settings.MAIL_ADDRESS:
+    recipients = alert.branch.mail_to.split()
+    if recipients and settings.MAIL_ADDRESS:
         content = {
-            "occasion": f"alert {occasion}", "to": addresses, "cc": [], "subject": subject(alert),
+            "occasion": f"alert {occasion}", "to": recipients, "cc": [], "subject": subject(alert),
             "in_reply_to": "", "references": "", "text": text(alert),
         }  # fmt: skip
-        post(watching.MAIL, key, content)
+        post(addresses.MAIL, key, content)
     if alert.branch.hook:
         post(hooks.CHANNEL, key, {"url": alert.branch.hook, "data": data(alert, occasion)})
-    watching.notify(alert, occasion, subject(alert), text(alert), except_for=addresses)
+    message = Message(key, subject(alert), text(alert), data(alert, occasion))
+    watching.notify(alert, message, except_for=[*recipients, alert.branch.hook])
     issue(alert)
 
 
@@ -130,7 +132,12 @@ def updated(alert: Alert, step: AlertStep) -> None:
     """Notify the users who watch this alert of an update by another user."""
     words = f"State: {step.get_to_state_display()}" if step.to_state else "Comment"
     parts = [f"{words} ({step.who})", step.text, alert.address]
-    watching.notify(alert, f"step.{step.pk}", f"Re: {subject(alert)}", "\n\n".join(filter(None, parts)), by=step.who)
+    values = {
+        "occasion": "updated", "alert": alert.number, "address": alert.address, "branch": alert.branch.name,
+        "state": alert.state, "who": step.who, "text": step.text,
+    }  # fmt: skip
+    name, text = f"alert.{alert.number}.step.{step.pk}", "\n\n".join(filter(None, parts))
+    watching.notify(alert, Message(name, f"Re: {subject(alert)}", text, values), by=step.who)
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:

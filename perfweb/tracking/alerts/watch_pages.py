@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The pages of watches: begin and end one, and set, confirm and forget the address for mails."""
+"""The pages of watches: begin and end one, and set, confirm and forget the addresses for notifications."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action
 from perfweb.parameters import choice_in, number_in
 from perfweb.runs.catalogue import TESTS
-from perfweb.tracking.alerts import watching
-from perfweb.tracking.alerts.watching import WatchError
-from perfweb.tracking.models import Alert, AlertAddress, TrackedBranch, Watch
+from perfweb.tracking.alerts import addresses, watching, webhooks
+from perfweb.tracking.alerts.addresses import WatchError
+from perfweb.tracking.models import AddressKind, Alert, AlertAddress, TrackedBranch, Watch
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -39,29 +39,32 @@ def watch(request: HttpRequest) -> HttpResponse:
             return redirect("dashboard:mine")
     context = {
         "watch": wanted, "active": active, "problem": problem,
-        "address": AlertAddress.objects.filter(user=user).first(),
+        "confirmed": AlertAddress.objects.filter(user=user, confirmed__isnull=False).exists(),
     }  # fmt: skip
     return render(request, "tracking/watch.html", context, status=409 if problem else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.WATCH)
-def address(request: HttpRequest) -> HttpResponse:
-    """Set the address for mails about watched alerts, or forget it if the form has an empty one."""
+def address(request: HttpRequest, kind: AddressKind) -> HttpResponse:
+    """Set the address for notifications of watched alerts, or forget it if the form has an empty one."""
     user = cast("User", request.user)
-    found = AlertAddress.objects.filter(user=user).first()
+    found = addresses.of(user, kind)
     problem, text = "", request.POST.get("address", "")
     if request.method == "POST":
         try:
             if text.strip():
-                watching.request_address(on_page(request), user, text)
+                addresses.request_address(on_page(request), user, kind, text)
             elif found:
-                watching.forget_own(on_page(request), found)
+                addresses.forget_own(on_page(request), found)
         except WatchError as error:
             problem = str(error)
         else:
             return redirect("dashboard:mine")
-    context = {"found": found, "problem": problem, "text": text, "hours": watching.CONFIRM_HOURS}
+    context = {
+        "found": found, "problem": problem, "text": text, "hours": addresses.CONFIRM_HOURS, "kind": kind,
+        "secret": webhooks.secret(found) if found and kind == AddressKind.WEBHOOK else "",
+    }  # fmt: skip
     return render(request, "tracking/address.html", context, status=422 if problem else 200)
 
 
@@ -71,7 +74,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Confirm the address of a link; opening it changes nothing, because programs open links of mails, too."""
     try:
         done = request.method == "POST"
-        found = watching.confirm(on_page(request), token) if done else watching.waiting(token)
+        found = addresses.confirm(on_page(request), token) if done else addresses.waiting(token)
     except WatchError as error:
         raise Http404(str(error)) from None
     return render(request, "tracking/confirm.html", {"found": found, "done": done})
@@ -86,12 +89,12 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """
     if request.method == "POST":
         try:
-            watching.unsubscribe(on_page(request), token)
+            addresses.unsubscribe(on_page(request), token)
         except WatchError as error:
             raise PermissionDenied(str(error)) from None
         return render(request, "tracking/unsubscribe.html", {"done": True})
     try:
-        found = watching.subscribed(token)
+        found = addresses.subscribed(token)
     except WatchError as error:
         raise Http404(str(error)) from None
     return render(request, "tracking/unsubscribe.html", {"found": found})
@@ -102,7 +105,7 @@ def _wanted(request: HttpRequest) -> Watch:
     branch = choice_in(request, "branch", TrackedBranch.objects.values_list("name", flat=True))
     test, alert = choice_in(request, "test", TESTS), number_in(request, "alert")
     if [bool(branch), bool(test), alert is not None].count(True) != 1:
-        raise Http404("A watch is of a branch, a test or an alert: follow a link “Watch by mail”.")
+        raise Http404("A watch is of a branch, a test or an alert: follow a link “Watch”.")
     found = Watch(user=cast("User", request.user), test=test)
     if branch:
         found.branch = TrackedBranch.objects.get(name=branch)

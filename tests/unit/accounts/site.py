@@ -26,7 +26,7 @@ from perfweb.runs.models import Artefact, Run, RunState
 from perfweb.runs.summaries import summarise
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
-from perfweb.tracking.alerts.watching import sign
+from perfweb.tracking.alerts.addresses import sign
 from perfweb.tracking.history import refresh
 from perfweb.tracking.models import Alert, AlertAddress, Movement
 from perfweb.tracking.services import BranchRequest, track

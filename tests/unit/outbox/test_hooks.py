@@ -3,61 +3,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
 from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver, post
+from tests.unit.outbox.programs import MEGABYTE, Program, running
 
-MEGABYTE = 1 << 20
 pytestmark = pytest.mark.django_db
-
-
-class Program(ThreadingHTTPServer):
-    """Accepts POSTs and responds with a status."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.status, self.got = 204, list[tuple[str, Any]]()
-        self.endless, self.sent = False, 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/hook"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Program
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.headers["Perfweb-Delivery"], json.loads(body)))
-        self.send_response(self.server.status)
-        self.send_header("Location", self.server.url)
-        self.end_headers()
-        with contextlib.suppress(ConnectionError):
-            while self.server.endless and self.server.sent < 256 * MEGABYTE:
-                self.server.sent += self.wfile.write(bytes(MEGABYTE))
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture
 def program() -> Iterator[Program]:
-    with Program() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with running() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def posted(program: Program) -> Letter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Watches of alerts by mail: confirmed addresses, what is watched, and the end by one click."""
+"""Watches of alerts: what is watched, confirmed mail addresses, and the end of mails by one click."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfweb.accounts.models import Role, User
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
 from perfweb.tracking import services
-from perfweb.tracking.alerts import watching
+from perfweb.tracking.alerts import addresses, watching
 from perfweb.tracking.alerts.notifications import notify
 from perfweb.tracking.models import Alert, AlertAddress, AlertState, Watch
 
@@ -74,7 +74,7 @@ def test_an_address_gets_nothing_before_it_is_confirmed(client: Client, ada: Use
     assert client.post("/alerts/watch/?branch=head").headers["Location"] == MINE
     assert notified(alert) == []
     other = Client()
-    assert "requests mails" in other.get(link).content.decode()
+    assert "requests messages" in other.get(link).content.decode()
     assert notified(alert) == [], "programs open links of mails, too"
     assert "is not confirmed" in client.get(MINE).content.decode()
     assert "is confirmed" in other.post(link).content.decode()
@@ -115,7 +115,7 @@ def test_links_that_confirm_nothing(client: Client, ada: User, monkeypatch: pyte
         assert client.get(link).status_code == 404
         assert client.post(link).status_code == (403 if "unsubscribe" in link else 404)
     assert AlertAddress.objects.get().confirmed is None
-    monkeypatch.setattr(watching, "CONFIRM_HOURS", 0)
+    monkeypatch.setattr(addresses, "CONFIRM_HOURS", 0)
     assert "was valid for" in client.get(new).content.decode()
     monkeypatch.undo()
     User.objects.update(is_active=False)
