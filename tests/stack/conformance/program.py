@@ -52,12 +52,41 @@ IP = """#!/bin/sh
 case "$*" in "tcp_metrics flush"*) sysctl -q net.inet.tcp.fastopen_purge=1 ;; esac
 """
 
-# Scripts look for a listener of port 8080 in the list of the host's sockets.
-GREP = """#!/bin/sh
-case "$*" in
-*" /proc/net/tcp "*) stackctl -s "$STACK_CTL" netstat -a | /bin/grep "[.:]8080 .*LISTEN" && echo ":1F90" ;;
-*) exec /bin/grep "$@" ;;
-esac
+# Scripts search the host's list of TCP sockets: an entry has addresses, ports and state as proc(5) writes them. An IPv6
+# address is left as netstat writes it.
+GREP = r"""#!/bin/sh
+table() {
+	stackctl -s "$STACK_CTL" netstat -a | awk -v protocol="$1" '
+	BEGIN {
+		states = "ESTABLISHED SYN_SENT SYN_RECEIVED FIN_WAIT_1 FIN_WAIT_2 TIME_WAIT CLOSED CLOSE_WAIT LAST_ACK"
+		split(states " LISTEN CLOSING", names, " ")
+		for (n in names)
+			number[names[n]] = n
+	}
+	function end(text,  port, b) {
+		port = text
+		sub(/.*:/, "", port)
+		sub(/:[^:]*$/, "", text)
+		if (text !~ /:/ && split(text == "*" ? "0.0.0.0" : text, b, "."))
+			text = sprintf("%02X%02X%02X%02X", b[4], b[3], b[2], b[1])
+		return sprintf("%s:%04X", text, port)
+	}
+	$1 == protocol {
+		printf "%4d: %s %s %02X %08X:%08X\n", row++, end($4), end($5), number[$6], $3, $2
+	}'
+}
+for word; do
+	shift
+	case $word in
+	/proc/net/tcp) table tcp >/tmp/tcp.$$; word=/tmp/tcp.$$ ;;
+	/proc/net/tcp6) table tcp6 >/tmp/tcp6.$$; word=/tmp/tcp6.$$ ;;
+	esac
+	set -- "$@" "$word"
+done
+/bin/grep "$@"
+found=$?
+rm -f /tmp/tcp.$$ /tmp/tcp6.$$
+exit $found
 """
 
 # Scripts turn segmentation offload off for a tun device, which does not exist here.
