@@ -176,7 +176,7 @@ static const struct sysctl_oid oids[] = {
 void
 tcp_fastopen_cookie_init(void)
 {
-	mtx_init(&host_lock, LC_FASTOPEN);
+	mtx_init(&host_lock, LC_FOKEYS);
 	random_hostkeys();
 	sysctl_register(oids, nitems(oids));
 }
