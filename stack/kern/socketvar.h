@@ -316,6 +316,8 @@ int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int);
 /* The result of a soconnect() that did not wait; EINPROGRESS: not yet. */
 int	 soconnected(struct socket *);
 int	 soconnectwait(struct socket *so) REQUIRES(so->so_lock);
+/* The program waits for the result in a call of its own. */
+void	 soconnectknown(struct socket *);
 int	 sosend(struct socket *, const struct msghdr *, int, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
