@@ -73,7 +73,6 @@ class Packing(models.Model):
     patches = models.PositiveSmallIntegerField(default=0, help_text="0 is the commit itself")
     problem = models.TextField(blank=True, help_text="why they cannot be packed")
     due = models.DateTimeField(default=timezone.now, help_text="when a messenger packs them, or tries again")
-    created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["pk"]

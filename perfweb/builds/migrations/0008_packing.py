@@ -22,7 +22,6 @@ class Migration(migrations.Migration):
                 ('patches', models.PositiveSmallIntegerField(default=0, help_text='0 is the commit itself')),
                 ('problem', models.TextField(blank=True, help_text='why they cannot be packed')),
                 ('due', models.DateTimeField(default=django.utils.timezone.now, help_text='when a messenger packs them, or tries again')),
-                ('created', models.DateTimeField(auto_now_add=True)),
                 ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='builds.mirror')),
             ],
             options={

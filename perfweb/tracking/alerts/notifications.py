@@ -136,8 +136,8 @@ def updated(alert: Alert, step: AlertStep) -> None:
         "occasion": "updated", "alert": alert.number, "address": alert.address, "branch": alert.branch.name,
         "state": alert.state, "who": step.who, "text": step.text,
     }  # fmt: skip
-    name, text = f"alert.{alert.number}.step.{step.pk}", "\n\n".join(filter(None, parts))
-    watching.notify(alert, Message(name, f"Re: {subject(alert)}", text, values), by=step.who)
+    name, mail = f"alert.{alert.number}.step.{step.pk}", "\n\n".join(filter(None, parts))
+    watching.notify(alert, Message(name, f"Re: {subject(alert)}", mail, values), by=step.who)
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:
