@@ -105,6 +105,7 @@ def test_signing_in_elsewhere_and_back(page: Page, live_server: LiveServer, ther
         "/account/log/",
         "/account/mine/",
         "/account/mine/address/",
+        "/account/mine/webhook/",
         "/account/password/",
         "/alerts/watch/?test=tcp.rr/host-host/ipv4",
         "/runs/{run}/cancel/",
