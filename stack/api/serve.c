@@ -202,8 +202,9 @@ serve_send(struct channel *ch, struct file *f, struct remote_call *c)
 	if (error == EWOULDBLOCK && done > 0)
 		error = 0;
 	if (may_wait(f, flags) && (error == EWOULDBLOCK ||
-	    (error == EINPROGRESS && (flags & MSG_FASTOPEN)) ||
-	    (error == 0 && done < iov.iov_len))) {
+	    error == EINPROGRESS || (error == 0 && done < iov.iov_len))) {
+		if (error == EINPROGRESS)
+			soconnectknown(f->f_so);
 		channel_again(ch, f, POLLOUT);
 		error = 0;
 	}

@@ -51,6 +51,7 @@
 	X(SLEEPQ,	"sleepq",	85,	NEVER)			\
 	X(EPOCH,	"epoch",	91,	NEVER)			\
 	X(SYSCTL,	"sysctl",	92,	NEVER)			\
+	X(FOKEYS,	"fokeys",	93,	NEVER)			\
 	X(MBUF,		"mbuf",		93,	NEVER)			\
 	X(COUNTER,	"counter",	94,	NEVER)			\
 	X(PROFILE,	"profile",	95,	NEVER)			\

@@ -178,6 +178,9 @@ struct socket {
 /* a connection was made, which only connect() to AF_UNSPEC forgets */
 #define	SS_WASCONNECTED	0x100
 #define	SS_NOSPACE	0x200	/* so_snd had no space when it was wanted */
+#define	SS_DEFERRED	0x400	/* connected once the first data is sent */
+/* the program does not know the result of its connect() */
+#define	SS_UNREPORTED	0x800
 
 #define	SOO_REUSEADDR	0x01
 #define	SOO_KEEPALIVE	0x02
@@ -243,8 +246,10 @@ struct protosw {
 	uint32_t	(*pr_sendroom)(const struct socket *so, bool fill)
 			    REQUIRES(so->so_lock);
 	/*
-	 * Sends.  Streams: m is NULL, and data has been appended to so_snd.
-	 * msg holds the control messages of a datagram.
+	 * Sends.  Streams: m is NULL, and data has been appended to so_snd;
+	 * EINPROGRESS: the first data was sent (SS_DEFERRED), so_snd has it,
+	 * and the connection is not made yet.  MSG_FASTOPEN: sends it even if
+	 * there is none.  msg holds the control messages of a datagram.
 	 */
 	int		(*pr_send)(struct socket *so, struct mbuf *,
 			    const struct sockname *to, const struct msghdr *msg,
@@ -310,12 +315,15 @@ int	 soaccept(struct socket *head, int flags, struct sockaddr *,
 int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int);
 /* The result of a soconnect() that did not wait; EINPROGRESS: not yet. */
 int	 soconnected(struct socket *);
+int	 soconnectwait(struct socket *so) REQUIRES(so->so_lock);
+/* The program waits for the result in a call of its own. */
+void	 soconnectknown(struct socket *);
 int	 sosend(struct socket *, const struct msghdr *, int, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
 	    size_t *done);
 __cold int sosend_fastopen(struct socket *, const struct msghdr *, int flags,
-	    size_t len, size_t *done);
+	    size_t *done);
 int	 soshutdown(struct socket *, int how);
 /*
  * Closes the descriptor: threads blocked in the socket return EBADF.  Drops

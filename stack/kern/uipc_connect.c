@@ -27,17 +27,19 @@ soforget(struct socket *so) REQUIRES(so->so_lock)
  * continues in the background (POSIX), also after a timeout, which Linux
  * reports as EINPROGRESS.
  */
-static int
+int
 soconnectwait(struct socket *so) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	int error = 0;
 
 	while ((so->so_state & SS_ISCONNECTING) && so->so_error == 0) {
+		so->so_state |= SS_UNREPORTED;
 		error = sbwait(so, &so->so_snd, "connec", deadline);
 		if (error != 0)
 			return (error == EWOULDBLOCK ? EINPROGRESS : error);
 	}
+	so->so_state &= ~(unsigned)SS_UNREPORTED;
 	error = so->so_error;
 	so->so_error = 0;
 	if (error == 0 && (so->so_state & SS_ISCONNECTED) == 0 &&
@@ -64,7 +66,7 @@ sodissolve(struct socket *so) REQUIRES(so->so_lock)
 	so->so_oob = OOB_NONE;
 	so->so_error = 0;
 	so->so_state &= ~(unsigned)(SS_LISTENING | SS_CANTRCVMORE |
-	    SS_CANTSENDMORE | SS_WASCONNECTED);
+	    SS_CANTSENDMORE | SS_WASCONNECTED | SS_DEFERRED | SS_UNREPORTED);
 	return (error);
 }
 
@@ -84,8 +86,11 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 			return (EALREADY);
 		return (soconnectwait(so));
 	}
-	if (pr->pr_stream && (so->so_state & SS_WASCONNECTED))
-		return (EISCONN);	/* as in Linux, also after a reset */
+	if (pr->pr_stream && (so->so_state & SS_WASCONNECTED)) {
+		/* as in Linux, also after a reset */
+		return (so->so_state & SS_UNREPORTED ? soconnectwait(so) :
+		    EISCONN);
+	}
 	if (pr->pr_stream && so->so_error != 0) {
 		/* result of an earlier attempt, not returned yet */
 		error = so->so_error;
@@ -96,8 +101,10 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 	error = pr->pr_connect(so, name, flags);
 	if (error != 0 || (so->so_state & SS_ISCONNECTING) == 0)
 		return (error);
-	if (flags & MSG_DONTWAIT)
+	if (flags & MSG_DONTWAIT) {
+		so->so_state |= SS_UNREPORTED;
 		return (EINPROGRESS);
+	}
 	return (soconnectwait(so));
 }
 
@@ -143,6 +150,14 @@ soconnected(struct socket *so)
 	return (error);
 }
 
+void
+soconnectknown(struct socket *so)
+{
+	so_enter(so);
+	so->so_state &= ~(unsigned)SS_UNREPORTED;
+	so_leave(so);
+}
+
 /* connect() of a sendto() with MSG_FASTOPEN. */
 static int
 connect_to(struct socket *so, const struct msghdr *msg, int flags)
@@ -153,8 +168,8 @@ connect_to(struct socket *so, const struct msghdr *msg, int flags)
 
 	if (so->so_state & SS_NOFDREF)
 		return (EBADF);
-	if (so->so_state & SS_WASCONNECTED)
-		return (EISCONN);
+	if (so->so_state & SS_DEFERRED)
+		return (0);
 	error = sockname_get(&name, msg->msg_name, msg->msg_namelen);
 	if (error != 0)
 		return (error);
@@ -170,23 +185,13 @@ connect_to(struct socket *so, const struct msghdr *msg, int flags)
  */
 int
 sosend_fastopen(struct socket *so, const struct msghdr *msg, int flags,
-    size_t len, size_t *done)
+    size_t *done)
 {
 	int error;
 
 	so_enter(so);
-	/* a SYN must not wait for data if there is none */
-	error = connect_to(so, msg, len > 0 ? flags : flags & ~MSG_FASTOPEN);
+	error = connect_to(so, msg, flags);
 	so_leave(so);
-	if (error == 0)
-		error = sosend(so, msg, flags & ~MSG_FASTOPEN, done);
-	if (error != 0 || (flags & MSG_DONTWAIT))
-		return (error);
-	so_enter(so);
-	if ((so->so_state & SS_ISCONNECTED) == 0)
-		error = soconnectwait(so);
-	so_leave(so);
-	if (error != 0)
-		*done = 0;
-	return (error);
+	return (error != 0 ? error :
+	    sosend(so, msg, flags & ~MSG_FASTOPEN, done));
 }

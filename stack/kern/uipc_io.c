@@ -207,6 +207,9 @@ sosend_more(const struct socket *so, size_t resid, int flags)
 	return (sosendspace(so, resid, true) > 0 ? MSG_MORE : 0);
 }
 
+NOINLINE static int sosend_first(struct socket *so, const struct msghdr *,
+    int flags, size_t total, size_t *done) REQUIRES(so->so_lock);
+
 static int
 sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
     struct mbuf **small, size_t resid, size_t *done) REQUIRES(so->so_lock)
@@ -226,8 +229,50 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 		resid -= n;
 		error = so->so_proto->pr_send(so, NULL, NULL, msg,
 		    sosend_more(so, resid, flags));
-	} while (error == 0 && resid > 0);
+		if (__predict_false(error != 0))
+			return (sosend_first(so, msg, flags, resid + *done,
+			    done));
+	} while (resid > 0);
+	return (0);
+}
+
+/*
+ * The first data of a connection (SS_DEFERRED): so_snd has what was sent of it.
+ * As in Linux, a call that may wait sends the rest when the connection is made.
+ */
+NOINLINE static int
+sosend_first(struct socket *so, const struct msghdr *msg, int flags,
+    size_t total, size_t *done) REQUIRES(so->so_lock)
+{
+	struct mbuf *none = NULL;
+	int error = EINPROGRESS;
+
+	*done = so->so_snd.sb_cc;
+	if (flags & MSG_DONTWAIT)
+		so->so_state |= SS_UNREPORTED;
+	else
+		error = soconnectwait(so);
+	if (error == 0 && total > *done)
+		error = sosend_stream(so, msg, flags, &none, total - *done,
+		    done);
+	else if (error != 0 && error != EINPROGRESS)
+		*done = 0;
 	return (error);
+}
+
+/* A write without data; it begins a connection whose SYN waits for data. */
+NOINLINE static int
+sosend_nothing(struct socket *so, const struct msghdr *msg, int flags)
+    REQUIRES(so->so_lock)
+{
+	int error = sosenderror(so);
+	size_t done;
+
+	if (error == 0 && (so->so_state & SS_DEFERRED))
+		error = so->so_proto->pr_send(so, NULL, NULL, msg,
+		    MSG_FASTOPEN);
+	return (error != EINPROGRESS ? error :
+	    sosend_first(so, msg, flags, 0, &done));
 }
 
 NOINLINE static int
@@ -281,7 +326,7 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	if (__predict_false((flags & (MSG_OOB | MSG_ZEROCOPY |
 	    MSG_FASTOPEN)) != 0)) {
 		if ((flags & MSG_FASTOPEN) && pr->pr_stream && !pr->pr_local)
-			return (sosend_fastopen(so, msg, flags, len, done));
+			return (sosend_fastopen(so, msg, flags, done));
 		if ((flags & MSG_OOB) && (!pr->pr_stream || pr->pr_local))
 			return (EOPNOTSUPP);
 		if (flags & MSG_ZEROCOPY)
@@ -295,7 +340,7 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	if (!pr->pr_stream) {
 		error = sosend_dgram(so, msg, flags, len, done);
 	} else if (__predict_false(len == 0)) {
-		error = sosenderror(so);
+		error = sosend_nothing(so, msg, flags);
 	} else if (__predict_true((error = sblock(so, &so->so_snd,
 	    flags)) == 0)) {
 		error = sosend_stream(so, msg, flags, &small, len, done);

@@ -43,13 +43,15 @@ solisten(struct socket *so, int backlog)
 	else if (so->so_pcb == NULL ||
 	    (so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING)))
 		error = EINVAL;
-	else if ((so->so_state & SS_LISTENING) == 0)
-		error = listen_begin(so, &failed);
 	if (error == 0) {
 		/* Linux: a backlog of 0 permits one connection */
 		if (backlog < 0 || backlog > SOMAXCONN)
 			backlog = SOMAXCONN;
 		so->so_qlimit = (unsigned)backlog + 1;
+		if ((so->so_state & SS_LISTENING) == 0)
+			error = listen_begin(so, &failed);
+	}
+	if (error == 0) {
 		socopies_limit(so, so->so_qlimit);
 		so->so_state |= SS_LISTENING;
 	}
@@ -339,9 +341,9 @@ soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
 
 	so_enter(so);
 	from = so->so_head;
-	so->so_head = NULL;
-	if (so->so_pcb != NULL)
+	if (so->so_pcb != NULL)		/* as a child: it may have been reset */
 		(void)so->so_proto->pr_peeraddr(so, &name);
+	so->so_head = NULL;
 	so_leave(so);
 	sorele(from);
 	if (sa != NULL && len != NULL)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP Fast Open, the server (RFC 7413 section 4.2): keys, cookies, and the
- * limit of connections whose handshake is not complete.
- *
- * A cookie is a keyed hash of the client's address.  A listener has keys of
- * its own (TCP_FASTOPEN_KEY) or uses the host's, which are random.
+ * TCP Fast Open, the server (RFC 7413 section 4.2): the keys of listeners
+ * (TCP_FASTOPEN_KEY), and the limit of connections whose handshake is not
+ * complete.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -13,7 +11,6 @@
 #include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_syncache.h"
 
-#define	COOKIE_LEN	8
 /* How long a reset request counts, as in Linux: longer than retransmissions. */
 #define	RESET_COUNTS	(60 * NSEC_PER_SEC)
 
@@ -34,22 +31,13 @@ struct tcp_fastopen {
 	/* [f] children in SYN-RECEIVED, and resets */
 	unsigned	 fo_pending GUARDED_BY(fo_lock);
 	STAILQ_HEAD(, reset) fo_resets GUARDED_BY(fo_lock); /* [f] by time */
-	unsigned	 fo_nkeys GUARDED_BY(fo_lock);	/* [f] 0: the host's */
-	/* [f] current, previous */
-	struct siphash_key fo_keys[TCP_FASTOPEN_KEYS] GUARDED_BY(fo_lock);
+	struct tcp_fastopen_keys fo_keys GUARDED_BY(fo_lock);	/* [f] */
 };
-
-struct keys {
-	unsigned	 n;
-	struct siphash_key key[TCP_FASTOPEN_KEYS];
-};
-
-static struct siphash_key host_key;	/* [I] after boot */
 
 void
 tcp_fastopen_init(void)
 {
-	mach_random(&host_key, sizeof(host_key));
+	tcp_fastopen_cookie_init();
 	tcp_fastopen_client_init();
 }
 
@@ -111,65 +99,25 @@ tcp_fastopen_free(struct tcpcb *tp)
 }
 
 /* The keys of a listener, or else of the host. */
-static struct keys
+static struct tcp_fastopen_keys
 keys_of(struct tcp_fastopen *fo)
 {
-	struct keys k = { .n = 1, .key = { host_key } };
+	struct tcp_fastopen_keys k = { .n = 0 };
 
-	if (fo == NULL)
-		return (k);
-	mtx_lock(&fo->fo_lock);
-	if (fo->fo_nkeys > 0) {
-		k.n = fo->fo_nkeys;
-		memcpy(k.key, fo->fo_keys, sizeof(k.key));
+	if (fo != NULL) {
+		mtx_lock(&fo->fo_lock);
+		k = fo->fo_keys;
+		mtx_unlock(&fo->fo_lock);
 	}
-	mtx_unlock(&fo->fo_lock);
-	return (k);
-}
-
-uint64_t
-tcp_fastopen_hash(const struct siphash_key *key, const struct in_conninfo *c)
-{
-	uint64_t words[3];
-
-	memcpy(words, &c->faddr, sizeof(c->faddr));
-	words[2] = c->zone;
-	return (siphash_words(key, words, nitems(words)));
-}
-
-static struct tcp_cookie
-cookie(const struct siphash_key *key, const struct in_conninfo *c)
-{
-	struct tcp_cookie ck = {
-		.optlen = TCP_FASTOPEN_REQUEST + COOKIE_LEN };
-	const uint64_t hash = tcp_fastopen_hash(key, c);
-
-	memcpy(ck.bytes, &hash, COOKIE_LEN);
-	return (ck);
+	return (k.n > 0 ? k : tcp_fastopen_hostkeys());
 }
 
 struct tcp_cookie
 tcp_fastopen_grant(struct tcp_fastopen *fo, const struct in_conninfo *c)
 {
-	const struct keys k = keys_of(fo);
+	const struct tcp_fastopen_keys k = keys_of(fo);
 
-	return (cookie(&k.key[0], c));
-}
-
-/* The key of a SYN's cookie; as many as there are: none. */
-static unsigned
-find_key(const struct keys *k, const struct tcpseg *sg)
-{
-	unsigned n;
-
-	for (n = 0; n < k->n; n++) {
-		const struct tcp_cookie ck = cookie(&k->key[n], &sg->sg_conn);
-
-		if (sg->sg_opt.fastopen == ck.optlen &&
-		    memcmp(sg->sg_opt.cookie, ck.bytes, COOKIE_LEN) == 0)
-			break;
-	}
-	return (n);
+	return (tcp_fastopen_cookie(&k.key[0], c));
 }
 
 /* Counts a request, if n is 1; false: there are too many (section 5.1). */
@@ -214,27 +162,35 @@ release(struct tcp_fastopen *fo, bool reset)
 	mtx_unlock(&fo->fo_lock);
 }
 
+/* Whether the cookie of a SYN is valid; grants one if it is not, or old. */
+static bool
+check_cookie(struct tcp_fastopen *fo, const struct tcpseg *sg,
+    struct tcp_half *h)
+{
+	const struct tcp_fastopen_keys k = keys_of(fo);
+	const unsigned n = tcp_fastopen_findkey(&k, sg);
+
+	if (n > 0) {
+		h->hf_cookie = tcp_fastopen_cookie(&k.key[0], &h->hf_conn);
+		h->hf_cookie.exp = sg->sg_opt.fastopen_exp;
+	}
+	if (n == k.n && sg->sg_opt.fastopen > TCP_FASTOPEN_REQUEST)
+		TCPSTAT_INC(fastopenbad);
+	return (n < k.n);
+}
+
 bool
 tcp_fastopen_check(const struct tcpcb *head, const struct tcpseg *sg,
     struct tcp_half *h)
 {
 	struct tcp_fastopen *fo = head->t_fastopen;
-	struct keys k;
-	unsigned n;
 
 	if (fo == NULL || atomic_load_u32(&fo->fo_limit) == 0 ||
 	    (atomic_load_u32(&tcp_fastopen) & FASTOPEN_SERVER) == 0 ||
 	    !take(fo, 0))
 		return (false);
-	k = keys_of(fo);
-	n = find_key(&k, sg);
-	if (n > 0)	/* none is known, or it is of the previous key */
-		h->hf_cookie = cookie(&k.key[0], &h->hf_conn);
-	if (n == k.n) {
-		if (sg->sg_opt.fastopen > TCP_FASTOPEN_REQUEST)
-			TCPSTAT_INC(fastopenbad);
+	if (!tcp_fastopen_open(head) && !check_cookie(fo, sg, h))
 		return (false);
-	}
 	/* TCP_DEFER_ACCEPT: wait for data */
 	return ((sg->sg_flags & TH_URG) == 0 &&
 	    (sg->sg_len > 0 || head->t_deferaccept == 0) && take(fo, 1));
@@ -255,7 +211,7 @@ tcp_fastopen_adopt(struct tcpcb *head, struct socket *child,
 	so_assert_locked(child);
 	tp = sototcpcb(child);
 	tp->t_fastopen = tcp_fastopen_share(head);
-	tp->t_flags |= TF_FASTOPEN |
+	tp->t_flags |= TF_FASTOPEN | (h->hf_cookie.exp ? TF_FOEXP : 0) |
 	    (h->hf_cookie.optlen != 0 ? TF_FOGRANT : 0);
 }
 
@@ -281,6 +237,18 @@ tcp_fastopen_setlimit(struct tcpcb *tp, int limit)
 	return (0);
 }
 
+void
+tcp_fastopen_listen(struct tcpcb *tp)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	const uint32_t all = FASTOPEN_SERVER | FASTOPEN_ALL;
+
+	if ((atomic_load_u32(&tcp_fastopen) & all) == all &&
+	    tcp_fastopen_limit(tp) == 0)
+		(void)tcp_fastopen_setlimit(tp,
+		    (int)tp->t_inp.inp_socket->so_qlimit - 1);
+}
+
 int
 tcp_fastopen_limit(const struct tcpcb *tp)
 {
@@ -302,8 +270,8 @@ tcp_fastopen_setkey(struct tcpcb *tp, const void *val, socklen_t len)
 		return (EINVAL);
 	fo = state_of(tp);
 	mtx_lock(&fo->fo_lock);
-	memcpy(fo->fo_keys, val, len);
-	fo->fo_nkeys = len / TCP_FASTOPEN_KEYLEN;
+	memcpy(fo->fo_keys.key, val, len);
+	fo->fo_keys.n = len / TCP_FASTOPEN_KEYLEN;
 	mtx_unlock(&fo->fo_lock);
 	return (0);
 }
@@ -311,7 +279,7 @@ tcp_fastopen_setkey(struct tcpcb *tp, const void *val, socklen_t len)
 int
 tcp_fastopen_getkey(const struct tcpcb *tp, void *val, socklen_t *len)
 {
-	const struct keys k = keys_of(tp->t_fastopen);
+	const struct tcp_fastopen_keys k = keys_of(tp->t_fastopen);
 	const socklen_t size = k.n * TCP_FASTOPEN_KEYLEN;
 
 	if (*len % TCP_FASTOPEN_KEYLEN != 0)
@@ -333,5 +301,15 @@ tcp_fastopen_setconnect(struct tcpcb *tp, int on)
 		return (EINVAL);
 	tp->t_flags &= ~(unsigned)TF_FOCONNECT;
 	tp->t_flags |= on != 0 ? TF_FOCONNECT : 0;
+	return (0);
+}
+
+int
+tcp_fastopen_setopen(struct tcpcb *tp, int on)
+{
+	if (on < 0 || on > 1 || tp->t_state > TCPS_LISTEN)
+		return (EINVAL);
+	tp->t_flags &= ~(unsigned)TF_FONOCOOKIE;
+	tp->t_flags |= on != 0 ? TF_FONOCOOKIE : 0;
 	return (0);
 }

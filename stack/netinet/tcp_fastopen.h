@@ -19,14 +19,26 @@
 
 struct tcp_cookie {
 	uint8_t		 optlen;	/* as tcpopts.fastopen */
+	bool		 exp;		/* as tcpopts.fastopen_exp */
 	uint8_t		 bytes[TCP_FASTOPEN_MAX];
+};
+struct tcp_fastopen_keys {
+	unsigned	 n;		/* 0: those of the host */
+	struct siphash_key key[TCP_FASTOPEN_KEYS]; /* current, previous */
 };
 struct tcp_half;
 
 void	 tcp_fastopen_init(void);
-/* A keyed hash of the peer's address. */
-uint64_t tcp_fastopen_hash(const struct siphash_key *,
+
+/* tcp_fastopen_cookie.c */
+void	 tcp_fastopen_cookie_init(void);
+struct tcp_fastopen_keys tcp_fastopen_hostkeys(void);
+/* The cookie of a connection's client. */
+struct tcp_cookie tcp_fastopen_cookie(const struct siphash_key *,
 	    const struct in_conninfo *);
+/* The index of the key of a SYN's cookie; the number of keys: none. */
+unsigned tcp_fastopen_findkey(const struct tcp_fastopen_keys *,
+	    const struct tcpseg *);
 
 /*
  * The state of a listener, which it shares with its copies and with children
@@ -38,8 +50,9 @@ struct tcp_fastopen *tcp_fastopen_share(struct tcpcb *tp)
 void	 tcp_fastopen_free(struct tcpcb *);
 
 /*
- * A SYN with the option: grants a cookie in the half if the client needs one.
- * True: the cookie is valid and the child may be made, which is counted.
+ * A SYN with the option or data: grants a cookie in the half if the client
+ * needs one.  True: the cookie is valid and the child may be made, which is
+ * counted.
  */
 bool	 tcp_fastopen_check(const struct tcpcb *head, const struct tcpseg *,
 	    struct tcp_half *);
@@ -52,6 +65,16 @@ void	 tcp_fastopen_ended(struct tcpcb *, bool reset);
 struct tcp_cookie tcp_fastopen_grant(struct tcp_fastopen *,
 	    const struct in_conninfo *);
 
+/* listen(): with FASTOPEN_ALL, its limit is that of TCP_FASTOPEN, too. */
+void	 tcp_fastopen_listen(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+/* Whether a SYN of a listener may have data without a cookie. */
+static inline bool
+tcp_fastopen_open(const struct tcpcb *head)
+{
+	return ((head->t_flags & TF_FONOCOOKIE) != 0 ||
+	    (atomic_load_u32(&tcp_fastopen) & FASTOPEN_OPEN) != 0);
+}
 /* TCP_FASTOPEN, TCP_FASTOPEN_KEY; a key has 16 bytes, two have 32. */
 int	 tcp_fastopen_setlimit(struct tcpcb *tp, int limit)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
@@ -60,6 +83,8 @@ int	 tcp_fastopen_setkey(struct tcpcb *tp, const void *, socklen_t)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 int	 tcp_fastopen_getkey(const struct tcpcb *, void *, socklen_t *);
 int	 tcp_fastopen_setconnect(struct tcpcb *, int on);
+/* TCP_FASTOPEN_NO_COOKIE, of a client or a listener */
+int	 tcp_fastopen_setopen(struct tcpcb *, int on);
 
 /* tcp_fastopen_client.c */
 void	 tcp_fastopen_client_init(void);
@@ -72,8 +97,14 @@ bool	 tcp_fastopen_defer(struct tcpcb *tp)
 /* Adds option and data to the SYN or SYN-ACK; returns the bytes of data. */
 uint32_t tcp_fastopen_fill(struct tcpcb *tp, struct tcp_half *, bool first)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+/* Sends the SYN that waits for data, with what is in the send buffer. */
+void	 tcp_fastopen_begin(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* The SYN-ACK of a SYN with TF_FOSYN. */
 void	 tcp_fastopen_answer(struct tcpcb *tp, const struct tcpseg *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+/* A SYN was too long for the path: it is sent again without data. */
+void	 tcp_fastopen_toobig(struct tcpcb *tp)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* The peer's SYN has crossed a SYN with TF_FOSYN. */
 void	 tcp_fastopen_crossed(struct tcpcb *);

@@ -7,14 +7,21 @@
  * data of SYNs.  It is sent again without both, and the destination is not
  * tried for a while (section 4.1.3.1).
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "kern/sysctl.h"
 #include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_syncache.h"
 
 #define	DST_SLOTS	256
-#define	HOLD_TIME	(60 * NSEC_PER_SEC)	/* after a loss, then doubled */
-#define	HOLD_SHIFT	6		/* ... up to 64 minutes */
+#define	HOLD_SHIFT	6	/* net.inet.tcp.fastopen_hold is doubled up to it */
+
+/*
+ * The format of a request: net.inet.tcp.fastopen_exp tries a destination that
+ * has not answered the standard one once with the experimental one.
+ */
+enum dst_format { STANDARD, EXPERIMENTAL, STANDARD_ONLY };
 
 static struct mtx dst_lock;
 
@@ -24,6 +31,7 @@ struct dst {
 	uint32_t	 d_zone GUARDED_BY(dst_lock);		/* [d] */
 	/* [d] optlen is TCP_FASTOPEN_REQUEST: unknown */
 	struct tcp_cookie d_cookie GUARDED_BY(dst_lock);
+	enum dst_format	 d_format GUARDED_BY(dst_lock);		/* [d] */
 	uint16_t	 d_mss GUARDED_BY(dst_lock);		/* [d] the peer's */
 	unsigned	 d_losses GUARDED_BY(dst_lock);		/* [d] in a row */
 	nsec_t		 d_hold GUARDED_BY(dst_lock);	/* [d] not tried until */
@@ -31,17 +39,54 @@ struct dst {
 static struct dst dst_table[DST_SLOTS] GUARDED_BY(dst_lock);	/* [d] */
 static struct siphash_key dst_key;	/* [I] after boot */
 
+static int
+proc_purge(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	(void)oid;
+	if (value == NULL) {
+		snprintf(buf, len, "0");
+		return (0);
+	}
+	if (strcmp(value, "0") != 0) {
+		mtx_lock(&dst_lock);
+		memset(dst_table, 0, sizeof(dst_table));
+		mtx_unlock(&dst_lock);
+	}
+	return (0);
+}
+
+static const struct sysctl_oid oids[] = {
+	{ .oid_name = "net.inet.tcp.fastopen_purge", .oid_type = CTL_PROC,
+	  .oid_flags = CTL_RUN, .oid_proc = proc_purge,
+	  .oid_descr = "1: forget the cookies of all servers" },
+};
+
 void
 tcp_fastopen_client_init(void)
 {
 	mtx_init(&dst_lock, LC_FASTOPEN);
 	mach_random(&dst_key, sizeof(dst_key));
+	sysctl_register(oids, nitems(oids));
+}
+
+/* Whether a client's SYN may have data without a cookie. */
+static bool
+sends_bare(const struct tcpcb *tp)
+{
+	return ((tp->t_flags & TF_FONOCOOKIE) != 0 ||
+	    (atomic_load_u32(&tcp_fastopen) & FASTOPEN_BARE) != 0);
 }
 
 static struct dst *
 dst_slot(const struct in_conninfo *c) REQUIRES(dst_lock)
 {
-	return (&dst_table[tcp_fastopen_hash(&dst_key, c) % DST_SLOTS]);
+	uint64_t words[3];
+
+	memcpy(words, &c->faddr, sizeof(c->faddr));
+	words[2] = c->zone;
+	return (&dst_table[siphash_words(&dst_key, words, nitems(words)) %
+	    DST_SLOTS]);
 }
 
 /* Whether a slot has the entry of a destination. */
@@ -64,70 +109,93 @@ dst_enter(const struct in_conninfo *c) REQUIRES(dst_lock)
 	return (d);
 }
 
-/* The option for a SYN (optlen 0: none) and the MSS of the peer. */
-static struct tcp_cookie
-dst_cookie(const struct in_conninfo *c, uint32_t *mss)
+/* The option for a SYN and the MSS of the peer; false: after a loss. */
+static bool
+dst_cookie(const struct in_conninfo *c, struct tcp_cookie *ck, uint32_t *mss)
 {
-	struct tcp_cookie ck = { .optlen = TCP_FASTOPEN_REQUEST };
 	const struct dst *d;
+	bool ok = true;			/* nothing is known of it */
 
+	*ck = (struct tcp_cookie){ .optlen = TCP_FASTOPEN_REQUEST };
 	mtx_lock(&dst_lock);
 	d = dst_slot(c);
 	if (dst_is(d, c)) {
-		ck = d->d_cookie;
+		*ck = d->d_cookie;
+		if (d->d_format == EXPERIMENTAL)
+			ck->exp = true;
 		*mss = d->d_mss;
-		if (mach_uptime() < d->d_hold)
-			ck.optlen = 0;
+		ok = mach_uptime() >= d->d_hold;
 	}
 	mtx_unlock(&dst_lock);
-	return (ck);
+	return (ok);
 }
 
 static void
 dst_lost(const struct in_conninfo *c)
 {
+	const nsec_t hold = atomic_load_u32(&tcp_fastopen_hold) * NSEC_PER_SEC;
 	struct dst *d;
 
 	TCPSTAT_INC(fastopenlost);
+	if (hold == 0)
+		return;
 	mtx_lock(&dst_lock);
 	d = dst_enter(c);
-	d->d_hold = mach_uptime() + (HOLD_TIME << d->d_losses);
+	d->d_hold = mach_uptime() + (hold << d->d_losses);
 	if (d->d_losses < HOLD_SHIFT)
 		d->d_losses++;
 	mtx_unlock(&dst_lock);
 }
 
-/* The destination has answered, with a cookie or not. */
+/* A request was answered without a cookie. */
 static void
-dst_works(const struct in_conninfo *c, const struct tcpopts *to, uint16_t mss)
+dst_nocookie(struct dst *d, bool exp) REQUIRES(dst_lock)
 {
+	if (d->d_cookie.optlen > TCP_FASTOPEN_REQUEST ||
+	    atomic_load_u32(&tcp_fastopen_exp) == 0)
+		return;
+	if (exp)
+		d->d_format = STANDARD_ONLY;
+	else if (d->d_format == STANDARD)
+		d->d_format = EXPERIMENTAL;
+}
+
+/*
+ * The destination has answered, with a cookie or not; asked: the SYN was a
+ * request, and the answer is to it.
+ */
+static void
+dst_works(const struct tcpcb *tp, const struct tcpopts *to, bool asked)
+{
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
 	struct dst *d;
 
 	mtx_lock(&dst_lock);
 	d = dst_enter(c);
 	d->d_losses = 0;
 	d->d_hold = 0;
-	d->d_mss = mss;
-	if (to->fastopen > TCP_FASTOPEN_REQUEST) {
+	d->d_mss = tp->t_peermss;
+	if (to->fastopen > TCP_FASTOPEN_REQUEST && !sends_bare(tp)) {
 		d->d_cookie.optlen = to->fastopen;
+		d->d_cookie.exp = to->fastopen_exp;
+		d->d_format = STANDARD;
 		memcpy(d->d_cookie.bytes, to->cookie, TCP_FASTOPEN_MAX);
-	}
+	} else if (asked && !sends_bare(tp))
+		dst_nocookie(d, (tp->t_flags & TF_FOEXP) != 0);
 	mtx_unlock(&dst_lock);
 }
 
 bool
 tcp_fastopen_defer(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	uint32_t mss;
 	struct tcp_cookie ck;
+	uint32_t mss;
 
-	if ((atomic_load_u32(&tcp_fastopen) & FASTOPEN_CLIENT) == 0)
-		return (false);
-	ck = dst_cookie(&tp->t_inp.inp_conn, &mss);
-	if (ck.optlen == 0)
+	if ((atomic_load_u32(&tcp_fastopen) & FASTOPEN_CLIENT) == 0 ||
+	    !dst_cookie(&tp->t_inp.inp_conn, &ck, &mss))
 		return (false);
 	tp->t_flags |= TF_FOSYN;
-	if (ck.optlen == TCP_FASTOPEN_REQUEST)
+	if (ck.optlen == TCP_FASTOPEN_REQUEST && !sends_bare(tp))
 		return (false);
 	tp->t_flags |= TF_FODEFER;
 	tp->snd_una = tp->snd_max = tp->iss + 1;
@@ -152,11 +220,18 @@ fill_syn(struct tcpcb *tp, struct tcp_half *h)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
-	uint32_t mss = 0, len;
+	uint32_t mss = UINT32_MAX, len;
 
-	h->hf_cookie = dst_cookie(&tp->t_inp.inp_conn, &mss);
-	if (h->hf_cookie.optlen <= TCP_FASTOPEN_REQUEST)
+	if (!dst_cookie(&tp->t_inp.inp_conn, &h->hf_cookie, &mss)) {
+		h->hf_cookie.optlen = 0;
 		return (0);
+	}
+	if (sends_bare(tp))
+		h->hf_cookie.optlen = 0;
+	else if (h->hf_cookie.optlen == TCP_FASTOPEN_REQUEST) {
+		tp->t_flags |= h->hf_cookie.exp ? TF_FOEXP : 0;
+		return (0);
+	}
 	len = syn_room(tp, mss);
 	if (len > sb->sb_cc)
 		len = sb->sb_cc;
@@ -174,8 +249,10 @@ uint32_t
 tcp_fastopen_fill(struct tcpcb *tp, struct tcp_half *h, bool first)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	if (tp->t_flags & TF_FOGRANT)
+	if (tp->t_flags & TF_FOGRANT) {
 		h->hf_cookie = tcp_fastopen_grant(tp->t_fastopen, &h->hf_conn);
+		h->hf_cookie.exp = (tp->t_flags & TF_FOEXP) != 0;
+	}
 	if ((tp->t_flags & TF_FOSYN) == 0 || tp->t_state != TCPS_SYN_SENT)
 		return (0);
 	if (first)
@@ -195,16 +272,29 @@ tcp_fastopen_answer(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	const uint32_t acked = sg->sg_ack - (tp->iss + 1);
 
+	if (tp->t_inp.inp_socket->so_snd.sb_waiters == 0)
+		tp->t_flags &= ~(unsigned)TF_FOWAIT;
 	if (tp->t_rxtshift == 0 || acked > 0 ||
 	    sg->sg_opt.fastopen > TCP_FASTOPEN_REQUEST)
-		dst_works(&tp->t_inp.inp_conn, &sg->sg_opt, tp->t_peermss);
+		dst_works(tp, &sg->sg_opt,
+		    tp->t_rxtshift == 0 && tp->snd_max == tp->iss + 1);
 	if (acked > 0) {
 		TCPSTAT_INC(fastopenacked);
 		tp->t_flags |= TF_SYNDATA;
 		tp->t_bytes_acked += acked;
+		tp->t_synacked = acked;
 		sbdrop(&tp->t_inp.inp_socket->so_snd, acked);
 	}
 	tp->snd_una = tp->snd_max = sg->sg_ack;
+}
+
+/* Once: ICMP errors may be forged. */
+void
+tcp_fastopen_toobig(struct tcpcb *tp)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	if (tp->snd_max != tp->iss + 1 && tp->t_total_retrans == 0)
+		(void)tcp_sendsyn(tp);
 }
 
 /* The peer may keep the data, so it counts as in flight. */
@@ -220,15 +310,32 @@ tcp_fastopen_crossed(struct tcpcb *tp)
 	tp->snd_max = end;
 }
 
-/* The program has data for the SYN; now it must wait for the connection. */
+/* As in Linux, the program keeps what the SYN has no room for. */
 static void
-send_deferred(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
+keep_sent(struct tcpcb *tp, struct sockbuf *sb, uint32_t len)
+{
+	struct mbuf *m;
+
+	if (len == sb->sb_cc || len == 0)
+		return;
+	m = m_copym(sb->sb_head, 0, len);
+	sbdrop(sb, sb->sb_cc);
+	sbappendstream(sb, m);
+	tp->t_flags |= TF_FOWAIT;
+}
+
+void
+tcp_fastopen_begin(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
-	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_WASCONNECTED);
+	if ((tp->t_flags & TF_FODEFER) == 0)
+		return;
+	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_WASCONNECTED |
+	    SS_DEFERRED);
 	so->so_state |= SS_ISCONNECTING | SS_NOSPACE;
 	(void)tcp_sendsyn(tp);	/* if it is lost, the timer retransmits it */
+	keep_sent(tp, &so->so_snd, tp->snd_max - (tp->iss + 1));
 }
 
 bool
@@ -239,6 +346,6 @@ tcp_fastopen_output(struct tcpcb *tp)
 	so_assert_locked(so);
 	if ((tp->t_flags & TF_FODEFER) && (so->so_snd.sb_cc > 0 ||
 	    (so->so_state & SS_CANTSENDMORE)))
-		send_deferred(tp);
+		tcp_fastopen_begin(tp);
 	return ((tp->t_flags & TF_FASTOPEN) != 0);
 }

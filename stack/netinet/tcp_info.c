@@ -72,6 +72,18 @@ missing(const struct tcpcb *tp)
 	return (bytes);
 }
 
+/* Segments that the peer has, with our SYN; data in it is no other segment. */
+static uint32_t
+delivered(const struct tcpcb *tp, uint32_t mss)
+{
+	const uint64_t data = tp->t_bytes_acked - tp->t_synacked +
+	    tp->t_sackedbytes;
+
+	if (tp->t_state < TCPS_ESTABLISHED)
+		return (0);
+	return ((uint32_t)((data + mss - 1) / mss) + 1);
+}
+
 static void
 fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
@@ -101,8 +113,7 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_bytes_retrans = tp->t_rexmitbytes;
 	ti->tcpi_dsack_dups = (uint32_t)(tp->t_dsackbytes / mss);
 	ti->tcpi_reord_seen = tp->t_rack.reorderings;
-	ti->tcpi_delivered = (uint32_t)((tp->t_bytes_acked +
-	    tp->t_sackedbytes + mss - 1) / mss);
+	ti->tcpi_delivered = delivered(tp, mss);
 	ti->tcpi_segs_out = tp->t_segs_out;
 	ti->tcpi_data_segs_out = tp->t_data_segs_out;
 	ti->tcpi_notsent_bytes = tcp_notsent(tp);

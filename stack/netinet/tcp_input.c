@@ -47,8 +47,12 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 		BADSEG(rcvbadsum);
 	th = m_peek(m, hlen, off, buf);
 	if (!tcp_opt_parse((const uint8_t *)th + TCP_HDRLEN, off - TCP_HDRLEN,
-	    (th->th_flags & TH_SYN) != 0, &sg->sg_opt))
+	    (th->th_flags & TH_SYN) != 0, &sg->sg_opt)) {
+		/* as in Linux and FreeBSD: the peer has a key, and we do not */
+		if (sg->sg_opt.has_signature)
+			BADSEG(rcvbadsig);
 		TCPSTAT_INC(rcvbadopt);
+	}
 	sg->sg_conn.lport = th->th_dport;
 	sg->sg_conn.fport = th->th_sport;
 	sg->sg_seq = ntohl(th->th_seq);

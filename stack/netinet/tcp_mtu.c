@@ -9,6 +9,7 @@
  * the old size and counts as a loss for congestion control, which is
  * conservative.
  */
+#include "netinet/tcp_fastopen.h"
 #include "netinet/tcp_record.h"
 #include "netinet/tcp_var.h"
 
@@ -114,6 +115,8 @@ tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
 	set_search(tp, mtu, getuptime() + SEARCH_AGAIN);
 	if (tp->t_pathmtu == 0 || mtu < tp->t_pathmtu)
 		set_pathmtu(tp, mtu);
+	if (tp->t_state == TCPS_SYN_SENT)
+		tcp_fastopen_toobig(tp);
 	if (tp->t_state < TCPS_ESTABLISHED || tp->t_maxseg >= before)
 		return;
 	TCPSTAT_INC(mturesent);

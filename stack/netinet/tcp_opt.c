@@ -11,8 +11,14 @@
 
 enum {
 	OPT_EOL = 0, OPT_NOP = 1, OPT_MSS = 2, OPT_WSCALE = 3,
-	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8, OPT_FASTOPEN = 34
+	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8, OPT_MD5 = 19, OPT_FASTOPEN = 34,
+	OPT_EXPERIMENT = 254
 };
+
+/* RFC 7413 section 10: Fast Open's experiment, two more bytes (RFC 6994) */
+#define	EXP_FASTOPEN	0xf989
+#define	EXP_LEN		2
+#define	MD5_LEN		18	/* RFC 2385 section 3.0 */
 
 /* NOP, NOP, and a timestamps option's kind and length. */
 #define	TS_ALONE	(OPT_NOP << 24 | OPT_NOP << 16 | OPT_TS << 8 | 10)
@@ -61,7 +67,24 @@ parse_fastopen(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
 		return;
 	to->nsack = 0;
 	to->fastopen = (uint8_t)len;
+	to->fastopen_exp = false;
 	memcpy(to->cookie, p + TCP_FASTOPEN_REQUEST, cookie);
+}
+
+/* Fast Open's option of before it had a number of its own. */
+__cold static void
+parse_experiment(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
+{
+	const unsigned before = to->fastopen;
+
+	if (len < 2 + EXP_LEN || (p[2] << 8 | p[3]) != EXP_FASTOPEN)
+		return;
+	to->fastopen = 0;
+	parse_fastopen(p + EXP_LEN, len - EXP_LEN, syn, to);
+	if (to->fastopen != 0)
+		to->fastopen_exp = true;
+	else
+		to->fastopen = (uint8_t)before;
 }
 
 /* One option of len bytes, kind and length included. */
@@ -100,8 +123,14 @@ parse_one(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
 		to->tsval = get32(p + 2);
 		to->tsecr = get32(p + 6);
 		return (true);
+	case OPT_MD5:
+		to->has_signature = len == MD5_LEN;
+		return (to->has_signature);
 	case OPT_FASTOPEN:
 		parse_fastopen(p, len, syn, to);
+		return (true);
+	case OPT_EXPERIMENT:
+		parse_experiment(p, len, syn, to);
 		return (true);
 	default:
 		return (true);		/* RFC 9293 MUST-6: ignore */
@@ -127,7 +156,7 @@ parse_all(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 		p += len;
 		left -= len;
 	}
-	return (true);
+	return (!to->has_signature);
 }
 
 bool
@@ -166,11 +195,17 @@ build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 __cold static uint8_t *
 build_fastopen(uint8_t *p, const struct tcpopts *to)
 {
-	*p++ = OPT_FASTOPEN;
-	*p++ = to->fastopen;
+	const unsigned len = to->fastopen + (to->fastopen_exp ? EXP_LEN : 0);
+
+	*p++ = to->fastopen_exp ? OPT_EXPERIMENT : OPT_FASTOPEN;
+	*p++ = (uint8_t)len;
+	if (to->fastopen_exp) {
+		*p++ = EXP_FASTOPEN >> 8;
+		*p++ = EXP_FASTOPEN & 0xff;
+	}
 	memcpy(p, to->cookie, to->fastopen - TCP_FASTOPEN_REQUEST);
 	p += to->fastopen - TCP_FASTOPEN_REQUEST;
-	if (to->fastopen % 4 != 0) {
+	if (len % 4 != 0) {
 		*p++ = OPT_NOP;
 		*p++ = OPT_NOP;
 	}

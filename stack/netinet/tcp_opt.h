@@ -28,15 +28,19 @@ struct tcpopts {
 	uint8_t		 wscale;	/* at most TCP_WSCALE_MAX */
 	/*
 	 * Length of the Fast Open option: 0: none; TCP_FASTOPEN_REQUEST and that
-	 * of the cookie
+	 * of the cookie, in either format
 	 */
 	uint8_t		 fastopen;
 	uint32_t	 tsval, tsecr;
-	unsigned	 nsack;
+	uint8_t		 nsack;
+	bool		 has_signature;	/* RFC 2385 */
 	/* a SYN has no SACK blocks */
 	union {
 		struct tcp_sackblock sack[TCP_SACK_MAX];
-		uint8_t	 cookie[TCP_FASTOPEN_MAX];
+		struct {
+			uint8_t	 cookie[TCP_FASTOPEN_MAX];
+			bool	 fastopen_exp;	/* the experimental format */
+		};
 	};
 };
 
@@ -44,7 +48,7 @@ struct tcpopts {
  * Parses the options of a segment.  MSS, window scale, SACK-permitted and Fast
  * Open are valid only in a SYN.  A malformed option ends the list; options
  * before it stay valid (RFC 9293 MUST-7 requires robustness).  Returns false if
- * the list was malformed.
+ * the list was malformed, or has a signature, which no connection expects.
  */
 bool	 tcp_opt_parse(const uint8_t *p, size_t len, bool syn,
 	    struct tcpopts *);

@@ -43,10 +43,16 @@ static const struct preset {
 	{ TCP "icmp_drops_syn", { [FREEBSD] = "0", [OPENBSD] = "0" } },
 	/* FreeBSD and OpenBSD: TCPTV_KEEPCNT */
 	{ TCP "keepcnt", { [FREEBSD] = "8", [OPENBSD] = "8" } },
+	/* Linux: tcp_rcv_fastopen_synack() */
+	{ TCP "fastopen_exp", { [LINUX] = "1" } },
+	/* ip-sysctl: tcp_fastopen_blackhole_timeout_sec */
+	{ TCP "fastopen_hold", { [LINUX] = "0" } },
 	/* Linux: the nonagle argument of tcp_push() is not kept */
 	{ TCP "more_acked", { [LINUX] = "1" } },
 	/* Linux: tcp_sendmsg_locked() appends to the last packet */
 	{ TCP "notsent_fill", { [LINUX] = "1" } },
+	/* Linux: ipv4_default_advmss() */
+	{ TCP "mss_of_path", { [LINUX] = "1" } },
 	/* ip-sysctl: tcp_min_tso_segs */
 	{ TCP "min_tso_segs", { [LINUX] = "2" } },
 	/* include/net/tcp.h: TCP_MAX_QUICKACKS */

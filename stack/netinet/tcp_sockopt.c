@@ -178,6 +178,8 @@ set_number(struct tcpcb *tp, int name, int num)
 		return (tcp_fastopen_setlimit(tp, num));
 	case TCP_FASTOPEN_CONNECT:
 		return (tcp_fastopen_setconnect(tp, num));
+	case TCP_FASTOPEN_NO_COOKIE:
+		return (tcp_fastopen_setopen(tp, num));
 	case TCP_THIN_LINEAR_TIMEOUTS:
 	case TCP_THIN_DUPACK:
 		return (set_thin(tp, name, num));
@@ -276,6 +278,9 @@ get_number(const struct tcpcb *tp, int name, int *num)
 		break;
 	case TCP_FASTOPEN_CONNECT:
 		*num = (tp->t_flags & TF_FOCONNECT) != 0;
+		break;
+	case TCP_FASTOPEN_NO_COOKIE:
+		*num = (tp->t_flags & TF_FONOCOOKIE) != 0;
 		break;
 	case TCP_THIN_LINEAR_TIMEOUTS:
 		*num = tp->t_thin;

@@ -13,6 +13,7 @@
 	X(rcvshort, "shorter than the header or its length field")	\
 	X(rcvbadsum, "wrong checksum")					\
 	X(rcvbadopt, "malformed options")				\
+	X(rcvbadsig, "segments dropped for an MD5 signature (RFC 2385)") \
 	X(rcvdata, "segments received in order with data")		\
 	X(rcvbyte, "bytes received in order")				\
 	X(rcvdup, "segments without new data")				\
@@ -38,6 +39,7 @@
 	X(fastopensent, "SYNs sent with data")				\
 	X(fastopenacked, "SYNs whose data the peer has accepted")	\
 	X(fastopenlost, "SYNs with a Fast Open option that timed out")	\
+	X(icmpwindow, "ICMP errors that quote no data in flight")	\
 	X(syntimeout, "handshakes that timed out")			\
 	X(connattempt, "connections initiated")				\
 	X(accepts, "connections accepted from the wire")		\

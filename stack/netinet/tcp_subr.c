@@ -118,7 +118,7 @@ tcp_renew(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	    sizeof(*tp) - sizeof(tp->t_inp));
 	init_state(tp);
 	tcp_copyopts(tp, &old);
-	tp->t_flags |= old.t_flags & TF_FOCONNECT;
+	tp->t_flags |= old.t_flags & (TF_FOCONNECT | TF_FONOCOOKIE);
 	tp->t_fastopen = old.t_fastopen;
 	tp->t_deferaccept = old.t_deferaccept;
 	tp->t_syncnt = old.t_syncnt;
@@ -184,6 +184,18 @@ tcp_offermss(const struct in_conninfo *c, uint16_t usermss)
 	if (usermss != 0 && usermss < mss)
 		mss = usermss;
 	return ((uint16_t)(mss < 65495 ? mss : 65495));
+}
+
+uint16_t
+tcp_advmss(const struct in_conninfo *c, uint16_t usermss)
+{
+	const uint32_t headers = tcp_hdrlen(c);
+	const uint16_t mss = tcp_offermss(c, usermss);
+
+	if (__predict_true(atomic_load_u32(&tcp_mss_of_path) == 0))
+		return (mss);
+	return ((uint16_t)(in_pmtu(&c->faddr, c->zone, mss + headers) -
+	    headers));
 }
 
 uint32_t
@@ -268,16 +280,21 @@ wants_reset(enum tcp_state state)
 	    state == TCPS_FIN_WAIT_2);
 }
 
+static void
+drop_silently(struct tcpcb *tp, int error)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
+{
+	TCPSTAT_INC(drops);
+	tp->t_inp.inp_socket->so_error = error;
+	tcp_close(tp);
+}
+
 void
 tcp_drop(struct tcpcb *tp, int error) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
-	struct socket *so = tp->t_inp.inp_socket;
-
-	TCPSTAT_INC(drops);
 	if (wants_reset(tp->t_state))
 		send_reset(tp);
-	so->so_error = error;
-	tcp_close(tp);
+	drop_silently(tp, error);
 }
 
 bool
@@ -319,18 +336,23 @@ static void
 icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
     REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
+	/* an accepted child of Fast Open is a connection for the program */
 	const bool opening = tp->t_state < TCPS_ESTABLISHED &&
-	    (tp->t_flags & TF_FASTOPEN) == 0;
+	    ((tp->t_flags & TF_FASTOPEN) == 0 ||
+	    tp->t_inp.inp_socket->so_head != NULL);
 
-	if (tp->t_state == TCPS_LISTEN ||
-	    SEQ_LT(seq, opening ? tp->iss : tp->snd_una) ||
-	    SEQ_GEQ(seq, tp->snd_max))
+	if (tp->t_state == TCPS_LISTEN)
 		return;
+	if (SEQ_LT(seq, opening ? tp->iss : tp->snd_una) ||
+	    SEQ_GEQ(seq, tp->snd_max)) {
+		TCPSTAT_INC(icmpwindow);
+		return;
+	}
 	if (error == EMSGSIZE)
 		tcp_mtu_icmp(tp, mtu);
 	else if (opening &&
 	    (atomic_load_u32(&tcp_icmp_drops_syn) != 0 || is_hard(error)))
-		tcp_drop(tp, error);
+		drop_silently(tp, error);	/* the peer is not reached */
 	else
 		tp->t_softerror = error;
 }
@@ -345,8 +367,11 @@ tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 
 	(void)ie;
 	memcpy(&seq, header + offsetof(struct tcphdr, th_seq), sizeof(seq));
-	if (so == NULL)
+	if (so == NULL) {
+		if (error != EMSGSIZE)
+			tcp_syncache_unreach(c, ntohl(seq), is_hard(error));
 		return;
+	}
 	solock(so);
 	tp = sototcpcb(so);
 	if (tp != NULL && tp->t_state != TCPS_CLOSED) {

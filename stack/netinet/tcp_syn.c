@@ -88,6 +88,13 @@ learn_options(struct tcpcb *tp, const struct tcpopts *to)
 	tcp_setmss(tp);
 }
 
+__cold static void
+put_cookie(struct tcpopts *to, const struct tcp_cookie *ck)
+{
+	memcpy(to->cookie, ck->bytes, sizeof(to->cookie));
+	to->fastopen_exp = ck->exp;
+}
+
 int
 tcp_half_send(const struct tcp_half *h, uint8_t flags)
 {
@@ -109,7 +116,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 	unsigned optlen;
 
 	if (to.fastopen != 0)
-		memcpy(to.cookie, h->hf_cookie.bytes, sizeof(to.cookie));
+		put_cookie(&to, &h->hf_cookie);
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = TCP_HDRLEN + optlen;
 	m->m_next = h->hf_data;
@@ -134,7 +141,7 @@ own_half(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 		.hf_irs = tp->irs, .hf_ack = tp->rcv_nxt,
 		.hf_flags = tp->t_flags,
 		.hf_tsoffset = tp->ts_offset, .hf_tsval = tp->ts_recent,
-		.hf_mss = (uint16_t)tcp_mymss(tp),
+		.hf_mss = tcp_advmss(&inp->inp_conn, tp->t_usermss),
 		.hf_win = syn_window(inp->inp_socket),
 		.hf_scale = tp->rcv_scale, .hf_opts = inp->inp_opts,
 	});
@@ -215,6 +222,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep, bool fast)
 	tcp_setstate(tp, TCPS_SYN_SENT);
 	if (fast && tcp_fastopen_defer(tp)) {
 		soisconnected(tp->t_inp.inp_socket);
+		tp->t_inp.inp_socket->so_state |= SS_DEFERRED;
 		return (0);
 	}
 	soisconnecting(tp->t_inp.inp_socket);
@@ -311,6 +319,7 @@ tcp_usr_copy(struct socket *head, struct socket *copy)
 	inherit(tp, from);
 	tp->t_deferaccept = from->t_deferaccept;
 	tp->t_fastopen = tcp_fastopen_share(from);
+	tp->t_flags |= from->t_flags & TF_FONOCOOKIE;
 	tcp_setstate(tp, TCPS_LISTEN);
 }
 
@@ -328,7 +337,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 		.hf_conn = *c, .hf_irs = irs, .hf_ack = irs + 1,
 		.hf_flags = tcp_offers() & offered,
 		.hf_tsoffset = tcp_tsoffset(c), .hf_tsval = to->tsval,
-		.hf_mss = tcp_offermss(c, tp->t_usermss),
+		.hf_mss = tcp_advmss(c, tp->t_usermss),
 		.hf_peermss = peer_mss(to, c),
 		.hf_win = syn_window(head), .hf_peerscale = to->wscale,
 		.hf_opts = tp->t_inp.inp_opts,
@@ -437,7 +446,7 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 }
 
 /*
- * A SYN with Fast Open's option.  True: its cookie is valid, and *child has
+ * A SYN for Fast Open.  True: its cookie is valid, and *child has
  * been made unless it could not be.
  */
 __cold static bool
@@ -501,7 +510,8 @@ tcp_listen_input(struct socket *head, const struct tcpseg *sg,
 	}
 	tcp_half_init(&h, head, &sg->sg_conn, sg->sg_seq, &sg->sg_opt);
 	h.hf_flags |= tcp_ecn_requested(sg);
-	if (__predict_false(sg->sg_opt.fastopen != 0) &&
+	if ((sg->sg_opt.fastopen != 0 ||
+	    (sg->sg_len > 0 && tcp_fastopen_open(sototcpcb(head)))) &&
 	    listen_fast(head, sg, &h, child))
 		return (STEP_DROP);
 	if (atomic_load_u32(&tcp_syncookies) == SYNCOOKIES_ALWAYS ||
@@ -548,7 +558,10 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (__predict_false(tp->t_flags & TF_FOSYN))
 		tcp_fastopen_answer(tp, sg);
 	established(tp);
-	tp->t_flags |= TF_ACKNOW;
+	if (__predict_false(tp->t_flags & TF_FOWAIT))	/* as in Linux */
+		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));
+	else
+		tp->t_flags |= TF_ACKNOW;
 	/* our SYN advertised the buffer, unscaled, from here on */
 	tp->rcv_adv = tp->rcv_nxt + syn_window(tp->t_inp.inp_socket);
 	step = tcp_urgent_input(tp, sg);

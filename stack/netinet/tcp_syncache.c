@@ -212,6 +212,24 @@ tcp_syncache_remove(const struct in_conninfo *c)
 }
 
 void
+tcp_syncache_unreach(const struct in_conninfo *c, tcp_seq seq, bool hard)
+{
+	struct bucket *b = bucket_of(c);
+	struct syncache *sc;
+
+	mtx_lock_as(&b->lock, &bucket_role);
+	sc = entry_find(b, c);
+	if (sc != NULL && sc->sc_half.hf_iss != seq)
+		TCPSTAT_INC(icmpwindow);
+	else if (sc != NULL &&
+	    (hard || atomic_load_u32(&tcp_icmp_drops_syn) != 0)) {
+		TCPSTAT_INC(drops);
+		entry_free(b, sc);
+	}
+	mtx_unlock_as(&b->lock, &bucket_role);
+}
+
+void
 tcp_syncache_challenge(const struct in_conninfo *c)
 {
 	struct bucket *b = bucket_of(c);

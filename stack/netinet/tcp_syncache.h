@@ -51,6 +51,8 @@ bool	 tcp_syncache_add(struct tcp_half *);
 bool	 tcp_syncache_find(const struct in_conninfo *, struct tcp_half *,
 	    nsec_t *since);
 void	 tcp_syncache_remove(const struct in_conninfo *);
+/* An ICMP error about a SYN-ACK, as tcp_ctlinput() processes one of a SYN. */
+void	 tcp_syncache_unreach(const struct in_conninfo *, tcp_seq, bool hard);
 /* Processes a reset for a listener. */
 void	 tcp_syncache_reset(const struct tcpseg *);
 /* Answers a segment outside the window of an unfinished handshake. */

@@ -111,8 +111,19 @@ struct tcpstat tcpstat COUNTERS;
 	    "0: a loss reduces from the data in flight (RFC 5681 "	\
 	    "equation 4, RFC 9438 section 4.6); 1: from the congestion "	\
 	    "window, although it may not have been used, as in Linux")	\
-	X(tcp_fastopen, "fastopen", 1, 0, 3,				\
-	    "TCP Fast Open (RFC 7413): 1 client, 2 server, 3 both")	\
+	X(tcp_mss_of_path, "mss_of_path", 0, 0, 1,			\
+	    "0: the MSS option has the interface's MTU (RFC 9293 section "	\
+	    "3.7.1); 1: or a smaller MTU of the path, as in Linux")	\
+	X(tcp_fastopen, "fastopen", 1, 0, 4294967295,			\
+	    "TCP Fast Open (RFC 7413), a sum: 1 client, 2 server, 4 a "	\
+	    "client sends data without a cookie, 512 a server accepts it, " \
+	    "1024 all listeners, without TCP_FASTOPEN")			\
+	X(tcp_fastopen_exp, "fastopen_exp", 0, 0, 1,			\
+	    "1: a server that does not answer a request of a cookie gets "	\
+	    "one more by the option of RFC 7413's experiment, as in Linux") \
+	X(tcp_fastopen_hold, "fastopen_hold", 60, 0, 86400,		\
+	    "seconds without Fast Open to a destination after a first SYN " \
+	    "was lost, doubled by each further loss; 0: none")		\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
 	    "max segments counted for an ACK in slow start; 0: no limit")
 

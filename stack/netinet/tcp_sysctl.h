@@ -23,9 +23,13 @@ extern atomic_u32 tcp_maxreass, tcp_abc_l_var, tcp_min_tso_segs;
 extern atomic_u32 tcp_tlp_min, tcp_answer_unsent, tcp_shutrd_keeps;
 extern atomic_u32 tcp_reduce_cwnd, tcp_more_acked, tcp_notsent_fill;
 extern atomic_u32 tcp_icmp_drops_syn, tcp_tolerate_missing_ts, tcp_tlp_ackdelay;
-extern atomic_u32 tcp_fastopen;
+extern atomic_u32 tcp_mss_of_path;
+extern atomic_u32 tcp_fastopen, tcp_fastopen_hold, tcp_fastopen_exp;
 #define	FASTOPEN_CLIENT		1U
 #define	FASTOPEN_SERVER		2U
+#define	FASTOPEN_BARE		4U	/* a client needs no cookie */
+#define	FASTOPEN_OPEN		0x200U	/* a server requires none */
+#define	FASTOPEN_ALL		0x400U	/* all listeners, without TCP_FASTOPEN */
 extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
 void	 tcp_personality_init(void);	/* after the tunables it sets */

@@ -109,8 +109,10 @@ tcp_usr_listen(struct socket *so) REQUIRES(so->so_lock)
 	if (tp->t_state != TCPS_CLOSED || tp->t_used)
 		return (EINVAL);
 	error = in_pcblisten(&tp->t_inp);
-	if (error == 0)
+	if (error == 0) {
 		tcp_setstate(tp, TCPS_LISTEN);
+		tcp_fastopen_listen(tp);
+	}
 	return (error);
 }
 
@@ -287,7 +289,10 @@ tcp_usr_sendroom(const struct socket *so, bool fill)
 	return (most > unsent ? most - unsent : 0);
 }
 
-/* The last byte that was written is urgent, or ends a record. */
+/*
+ * The last byte that was written is urgent, or ends a record, or a SYN does not
+ * wait for data any longer.
+ */
 __cold static void
 mark_end(struct tcpcb *tp, int flags) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
@@ -295,6 +300,8 @@ mark_end(struct tcpcb *tp, int flags) REQUIRES(tp->t_inp.inp_socket->so_lock)
 		tcp_urgent_send(tp);
 	if (flags & MSG_EOR)
 		tcp_record_end(tp);
+	if (flags & MSG_FASTOPEN)
+		tcp_fastopen_begin(tp);
 }
 
 __hot static int
@@ -312,14 +319,16 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags |= TF_MORE | TF_NOPUSH;
 	else
 		tp->t_flags &= ~(unsigned)(TF_MORE | TF_NOPUSH);
-	if (__predict_false(flags & (MSG_OOB | MSG_EOR)))
+	if (__predict_false(flags & (MSG_OOB | MSG_EOR | MSG_FASTOPEN)))
 		mark_end(tp, flags);
 	/* if sending failed, a timer retries */
 	(void)tcp_output(tp);
 	if ((flags & MSG_MORE) && atomic_load_u32(&tcp_more_acked))
 		tp->t_flags &= ~(unsigned)TF_MORE;
 	tcp_sendbuf_tune(tp);
-	return (0);
+	/* the SYN has just been sent (TF_FODEFER) */
+	return (__predict_false(so->so_state & SS_ISCONNECTING) ?
+	    EINPROGRESS : 0);
 }
 
 static uint32_t

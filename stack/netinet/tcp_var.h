@@ -101,6 +101,10 @@ enum tcp_timer {
 #define	TF_FODEFER	0x200000 /* our SYN waits for data */
 #define	TF_FOSYN	0x400000 /* our first SYN has the option */
 #define	TF_SYNDATA	0x800000 /* data of a SYN was acknowledged */
+#define	TF_FONOCOOKIE	0x1000000 /* TCP_FASTOPEN_NO_COOKIE */
+/* our SYN or SYN-ACK has the experimental format of the option */
+#define	TF_FOEXP	0x2000000
+#define	TF_FOWAIT	0x4000000 /* a write waits to send what follows its SYN */
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
@@ -240,6 +244,7 @@ struct tcpcb {
 	uint64_t	 t_bytes_acked, t_bytes_received;
 	uint64_t	 t_bytes_sent;
 	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
+	uint32_t	 t_synacked;	/* bytes of our SYN that the SYN-ACK acknowledged */
 	uint32_t	 t_data_segs_out, t_data_segs_in, t_ooopack;
 	nsec_t		 t_lastdata;	/* when data was last received */
 	enum tcp_limit	 t_limit;
@@ -333,6 +338,8 @@ bool	 tcp_timewait(struct tcpcb *tp)
 tcp_seq	 tcp_newiss(const struct in_conninfo *);
 uint32_t tcp_tsoffset(const struct in_conninfo *);
 uint16_t tcp_offermss(const struct in_conninfo *, uint16_t usermss);
+/* The MSS option: as tcp_offermss(), or for net.inet.tcp.mss_of_path. */
+uint16_t tcp_advmss(const struct in_conninfo *, uint16_t usermss);
 void	 tcp_setmss(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* the MSS that we advertise */
 uint32_t tcp_mymss(const struct tcpcb *tp)

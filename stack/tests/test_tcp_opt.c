@@ -94,6 +94,28 @@ TEST(cookies_survive_the_wire)
 	}
 }
 
+TEST(the_experimental_option_has_the_same_cookies)
+{
+	static const uint8_t other[] = { 254, 8, 0xf9, 0x88, 1, 2, 3, 4 };
+	static const uint8_t both[] = { 254, 8, 0xf9, 0x89, 1, 2, 3, 4,
+	    254, 5, 0xf9, 0x89, 1, 1 };
+	uint8_t buf[TCP_OPT_MAX];
+	struct tcpopts to = { .fastopen = TCP_FASTOPEN_REQUEST + 6,
+	    .fastopen_exp = true, .cookie = { 1, 2, 3, 4, 5, 6 } }, got;
+
+	CHECK_EQ(tcp_opt_build(buf, &to), 12);
+	CHECK(tcp_opt_parse(buf, 12, true, &got));
+	CHECK_EQ(got.fastopen, to.fastopen);
+	CHECK(got.fastopen_exp);
+	CHECK(memcmp(got.cookie, to.cookie, 6) == 0);
+	CHECK(tcp_opt_parse(other, sizeof(other), true, &got));
+	CHECK_EQ(got.fastopen, 0);
+	/* an invalid one does not replace what came before */
+	CHECK(tcp_opt_parse(both, sizeof(both), true, &got));
+	CHECK_EQ(got.fastopen, 6);
+	CHECK(got.fastopen_exp);
+}
+
 /* A SYN has no SACK blocks: the last of both options counts. */
 TEST(a_cookie_is_no_sack_block)
 {

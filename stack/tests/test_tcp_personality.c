@@ -59,6 +59,27 @@ TEST(a_tunable_overrides_the_system)
 	CHECK_EQ(t_sysctl(TCP "quickacks"), 0);
 }
 
+TEST(keys_of_cookies_are_read_back_if_they_were_set)
+{
+	char text[128], why[128];
+
+	CHECK_EQ(sysctl_get(TCP "fastopen_key", text, sizeof(text)), 0);
+	CHECK_STREQ(text, "random");
+	t_sysctl_set(TCP "fastopen_key", "1-2-3-4,a-b-c-ffffffff");
+	CHECK_EQ(sysctl_get(TCP "fastopen_key", text, sizeof(text)), 0);
+	CHECK_STREQ(text, "00000001-00000002-00000003-00000004,"
+	    "0000000a-0000000b-0000000c-ffffffff");
+	CHECK_EQ(sysctl_set(TCP "fastopen_key", "1-2-3", why, sizeof(why)),
+	    EINVAL);
+	CHECK_EQ(sysctl_set(TCP "fastopen_key", "1-2-3-4,", why, sizeof(why)),
+	    EINVAL);
+	CHECK_EQ(sysctl_set(TCP "fastopen_key", "1-2-3-4,1-2-3-4,1-2-3-4", why,
+	    sizeof(why)), EINVAL);
+	t_sysctl_set(TCP "fastopen_key", "random");
+	CHECK_EQ(sysctl_get(TCP "fastopen_key", text, sizeof(text)), 0);
+	CHECK_STREQ(text, "random");
+}
+
 TEST(an_unknown_system_changes_nothing)
 {
 	char why[128] = "";

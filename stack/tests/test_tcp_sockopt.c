@@ -532,10 +532,14 @@ TEST(first_acks_are_quick)
 	close_pair(&f);
 	open_pair(&f);
 	/* the program answers: no quick ACK needed */
+	t_sysctl_set("net.inet.tcp.delacktime", "500");
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+	CHECK(peer_next(&s));
 	t_send(f.so, bytes, 1);
 	peer_forget();
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt + 1, bytes, 1);
 	CHECK(!peer_next(&s));
+	t_sysctl_set("net.inet.tcp.delacktime", "40");
 	t_sysctl_set("net.inet.tcp.quickacks", "0");
 	close_pair(&f);
 }

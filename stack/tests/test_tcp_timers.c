@@ -135,13 +135,18 @@ TEST(acks_are_delayed_but_not_for_two_segments)
 	peer_await(&s, 1000);
 	CHECK(mach_uptime() - start >= 35 * NSEC_PER_MSEC);
 	CHECK_EQ(s.ack, f.p.snd_nxt + 10);
-	t_send(f.so, bytes, 10);	/* an answer: ACKs are delayed again */
+	/* an answer, which follows data at once: ACKs are delayed again */
+	t_sysctl_set("net.inet.tcp.delacktime", "500");
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt + 10, f.p.rcv_nxt, bytes, 10);
+	CHECK(peer_next(&s));
+	t_send(f.so, bytes, 10);
 	CHECK(peer_next(&s));
 	for (uint32_t i = 0; i < 2; i++)
-		peer_send(&f.p, TH_ACK, f.p.snd_nxt + 10 + i * MSS,
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt + 20 + i * MSS,
 		    f.p.rcv_nxt + 10, bytes, MSS);
 	CHECK(peer_next(&s));
-	CHECK_EQ(s.ack, f.p.snd_nxt + 10 + 2 * MSS);
+	CHECK_EQ(s.ack, f.p.snd_nxt + 20 + 2 * MSS);
+	t_sysctl_set("net.inet.tcp.delacktime", "40");
 	take_down(&f);
 }
 

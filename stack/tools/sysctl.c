@@ -24,7 +24,7 @@
 
 /* Conversion of a Linux value to the stack's. */
 enum convert {
-	SAME,
+	SAME,		/* but hexadecimal numbers are decimal */
 	SECONDS,	/* to milliseconds */
 	USECS,		/* to milliseconds */
 	TRUTH,		/* nonzero is 1 */
@@ -48,6 +48,10 @@ static const struct alias {
 	    IP "portrange.last" }, SAME },
 	{ IPV4 "tcp_congestion_control", { TCP "cc.algorithm" }, ALGORITHM },
 	{ IPV4 "tcp_ecn", { TCP "ecn.enable" }, SAME },
+	{ IPV4 "tcp_fastopen", { TCP "fastopen" }, SAME },
+	{ IPV4 "tcp_fastopen_blackhole_timeout_sec",
+	    { TCP "fastopen_hold" }, SAME },
+	{ IPV4 "tcp_fastopen_key", { TCP "fastopen_key" }, SAME },
 	{ IPV4 "tcp_fin_timeout", { TCP "finwait2_timeout" }, SECONDS },
 	{ IPV4 "tcp_keepalive_intvl", { TCP "keepintvl" }, SECONDS },
 	{ IPV4 "tcp_keepalive_probes", { TCP "keepcnt" }, SAME },
@@ -123,10 +127,12 @@ ask(const char *line, char *buf, size_t size)
 static void
 convert(enum convert how, bool back, char *value, size_t size)
 {
-	unsigned long long v = strtoull(value, NULL, 10);
+	unsigned long long v = strtoull(value, NULL, 0);
 
 	switch (how) {
 	case SAME:
+		if (!back && strncmp(value, "0x", 2) == 0)
+			snprintf(value, size, "%llu", v);
 		return;
 	case SECONDS:
 		snprintf(value, size, "%llu", back ? v / 1000 : v * 1000);

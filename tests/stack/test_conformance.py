@@ -15,6 +15,7 @@ import pytest
 from tests.stack import builds
 from tests.stack.conformance import cases, program, runs, table
 from tests.stack.conformance.__main__ import LIBRARY
+from tests.stack.topology import Topology
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,47 @@ def test_a_folder_is_run_with_the_programs_that_its_scripts_name_outside_it(tmp_
     [("one.pkt", ("ipv4", "mapped", "ipv6")), ("basic-v4.pkt", ("ipv4", "mapped")), ("basic-ipv6.pkt", ("ipv6",))],
 )
 def test_a_script_of_a_folder_runs_with_the_protocols_that_its_name_permits(
-    name: str, families: tuple[str, ...]
+    tmp_path: Path, name: str, families: tuple[str, ...]
 ) -> None:
-    assert program.families_of(Path(name)) == families
+    (tmp_path / name).write_text("// nothing\n")
+    assert program.families_of(tmp_path / name) == families
     assert set(program.OPTIONS) == set(program.ADDRESSES) == set(cases.FAMILIES)
+
+
+def test_addresses_that_a_script_sets_replace_those_of_the_runner(tmp_path: Path) -> None:
+    script = tmp_path / "one.pkt"
+    script.write_text("// a comment\n--local_ip=192.168.0.7\n--remote_ip=10.2.0.3\n")
+    assert program.own_addresses(script) == {"local": "192.168.0.7", "remote": "10.2.0.3"}
+    assert program.families_of(script) == ("ipv4", "mapped")
+
+
+LISTENERS = """
+import socket, time
+socks = [socket.create_server(("", 8080)), socket.create_server(("::", 8081), family=socket.AF_INET6)]
+socks.append(socket.create_connection(("127.0.0.1", 8080)))
+print("listening", flush=True)
+time.sleep(600)
+"""
+
+
+def test_scripts_search_the_list_of_sockets_of_the_stack(topology: Topology, tmp_path: Path) -> None:
+    """The host's own has none of them."""
+    topology.boot({}, [sys.executable, "-c", LISTENERS])
+    topology.await_line("boot.log", "listening")
+    (tmp_path / "grep").write_text(program.GREP)
+    (tmp_path / "grep").chmod(0o755)
+    (tmp_path / "stackctl").symlink_to(topology.installed.prefix / "bin" / "stackctl")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "STACK_CTL": f"{topology.directory}/ctl"}
+
+    def shell(command: str) -> list[str]:
+        words = ["/bin/sh", "-c", command]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if done.stdout else 1), done.stderr
+        return done.stdout.splitlines()
+
+    [listener] = shell('grep " 0A " /proc/net/tcp /proc/net/tcp6 | grep ":1F90"')
+    assert re.search(r": +\d+: 00000000:1F90 00000000:0000 0A 00000000:00000000$", listener)
+    assert len(shell('grep " 01 " /proc/net/tcp | grep "0100007F:1F90"')) == 2
+    assert len(shell('grep " 0A " /proc/net/tcp6')) == 1
+    assert shell('grep "1F92" /proc/net/tcp /proc/net/tcp6') == []
+    assert shell('echo "a b" | grep "a b"') == ["a b"]

@@ -19,7 +19,8 @@ _MORE = {
     "MSG_ZEROCOPY": 0x4000000, "SO_ZEROCOPY": 60, "IPV6_TCLASS": 67, "TCP_USER_TIMEOUT": 18, "IP_TTL": 2,
     "SOL_TCP": 6, "TCP_SAVED_SYN": 28, "TCP_SAVE_SYN": 27, "TCP_NOTSENT_LOWAT": 25, "SO_RCVLOWAT": 18,
     "TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
-    "TCP_RTO_MAX_MS": 44, "TCP_FASTOPEN_CONNECT": 30, "TCP_FASTOPEN_KEY": 33, "TCPI_OPT_SYN_DATA": 32,
+    "TCP_RTO_MAX_MS": 44, "TCP_FASTOPEN_CONNECT": 30, "TCP_FASTOPEN_KEY": 33,
+    "TCP_FASTOPEN_NO_COOKIE": 34, "TCPI_OPT_SYN_DATA": 32,
 }  # fmt: skip
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscales", "flags")
 _WORDS = (

@@ -179,8 +179,8 @@ class Player:
             elif name == "TS":
                 echo = int(values[3])
                 word = f"TS val {values[1]} ecr {connection.stamps.get(echo, echo)}"  # noqa: PLW2901
-            elif name == "FO" and values:
-                word = f"FO {self.cookies.get(values[0], values[0])}"  # noqa: PLW2901
+            elif name in ("FO", "FOEXP") and values:
+                word = f"{name} {self.cookies.get(values[0], values[0])}"  # noqa: PLW2901
             words.append(word)
         first = action.seq + ("S" in action.flags)
         port = PORT if "dport" not in marks else int(marks["dport"])
@@ -287,9 +287,10 @@ class Player:
                 given, live = word.split(), found[index].split()
                 connection.stamps[int(given[2])] = int(live[2])
                 expected[index] = f"TS val {live[2]} ecr {given[4] if given[4] != 'any' else live[4]}"
-            if word.startswith("FO @") and index < len(found) and found[index].startswith("FO "):
+            option, *cookie = word.split()
+            if cookie and cookie[0][0] == "@" and index < len(found) and found[index].startswith(f"{option} "):
                 # The stack's cookies are secret: the first one with this name.
-                expected[index] = f"FO {self.cookies.setdefault(word.split()[1], found[index].split()[1])}"
+                expected[index] = f"{option} {self.cookies.setdefault(cookie[0], found[index].split()[1])}"
         if "order" in self.loose:
             found, expected = (sorted(set(words) - {"nop", "eol"}) for words in (found, expected))
         if found != expected:

@@ -18,6 +18,7 @@ from tests.stack.conformance.cases import FAMILIES, clauses
 from tests.stack.conformance.runs import WAIT, Result
 from tests.stack.topology import Installed
 
+ADDRESS = re.compile(r"^--(local|remote)_ip=(\S+)$", re.MULTILINE)
 UPWARDS = re.compile(r"(?:\.\./)+[\w./-]+")
 PROGRAMS = (".sh", ".py")
 # Options of packetdrill for each family, with the constants that google's run_all.py defines.
@@ -25,10 +26,13 @@ _IPV4 = ("--local_ip=192.168.0.1", "--remote_ip=192.0.2.1", "-D", "CODE=host_unr
 _IPV4_ERRORS = ("-D", "CMSG_LEVEL_IP=SOL_IP", "-D", "CMSG_TYPE_RECVERR=IP_RECVERR")
 _IPV6_ERRORS = ("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR")
 _IPV6 = ("--mtu=1520", "--local_ip=fd3d:0a0b:17d6::1", "--remote_ip=fd3d:fa7b:d17d::1")
+# Cookies of Fast Open with the key that the scripts set.
+_IPV4_COOKIE = ("-D", "TFO_COOKIE=3021b9d889017eeb")
+_IPV6_COOKIE = ("-D", "TFO_COOKIE=c1d1e9742a47a9bc")
 OPTIONS = {
-    "ipv4": ("--ip_version=ipv4", *_IPV4, *_IPV4_ERRORS),
-    "mapped": ("--ip_version=ipv4-mapped-ipv6", *_IPV4, *_IPV6_ERRORS),
-    "ipv6": ("--ip_version=ipv6", *_IPV6, *_IPV6_ERRORS),
+    "ipv4": ("--ip_version=ipv4", *_IPV4, *_IPV4_ERRORS, *_IPV4_COOKIE),
+    "mapped": ("--ip_version=ipv4-mapped-ipv6", *_IPV4, *_IPV6_ERRORS, *_IPV4_COOKIE),
+    "ipv6": ("--ip_version=ipv6", *_IPV6, *_IPV6_ERRORS, *_IPV6_COOKIE),
 }
 ADDRESSES = {
     "ipv4": ("inet=192.168.0.1/16",),
@@ -38,6 +42,52 @@ ADDRESSES = {
 }
 LIBRARY = "libstack_packetdrill.so"
 NOISE = ("stack: ", "sysctl: ")  # knobs of Linux that the stack does not have
+
+# Scripts read a counter, and flush the cookies that a host has of servers.
+NSTAT = """#!/bin/sh
+n=$(sysctl -n net.inet.tcp.stats.icmpwindow)
+[ "$n" = 0 ] || echo "TcpExtOutOfWindowIcmps $n 0.0"
+"""
+IP = """#!/bin/sh
+case "$*" in "tcp_metrics flush"*) sysctl -q net.inet.tcp.fastopen_purge=1 ;; esac
+"""
+
+# Scripts search the host's list of TCP sockets: an entry has addresses, ports and state as proc(5) writes them. An IPv6
+# address is left as netstat writes it.
+GREP = r"""#!/bin/sh
+table() {
+	stackctl -s "$STACK_CTL" netstat -a | awk -v protocol="$1" '
+	BEGIN {
+		states = "ESTABLISHED SYN_SENT SYN_RECEIVED FIN_WAIT_1 FIN_WAIT_2 TIME_WAIT CLOSED CLOSE_WAIT LAST_ACK"
+		split(states " LISTEN CLOSING", names, " ")
+		for (n in names)
+			number[names[n]] = n
+	}
+	function end(text,  port, b) {
+		port = text
+		sub(/.*:/, "", port)
+		sub(/:[^:]*$/, "", text)
+		if (text !~ /:/ && split(text == "*" ? "0.0.0.0" : text, b, "."))
+			text = sprintf("%02X%02X%02X%02X", b[4], b[3], b[2], b[1])
+		return sprintf("%s:%04X", text, port)
+	}
+	$1 == protocol {
+		printf "%4d: %s %s %02X %08X:%08X\n", row++, end($4), end($5), number[$6], $3, $2
+	}'
+}
+for word; do
+	shift
+	case $word in
+	/proc/net/tcp) table tcp >/tmp/tcp.$$; word=/tmp/tcp.$$ ;;
+	/proc/net/tcp6) table tcp6 >/tmp/tcp6.$$; word=/tmp/tcp6.$$ ;;
+	esac
+	set -- "$@" "$word"
+done
+/bin/grep "$@"
+found=$?
+rm -f /tmp/tcp.$$ /tmp/tcp6.$$
+exit $found
+"""
 
 # Scripts turn segmentation offload off for a tun device, which does not exist here.
 ETHTOOL = """#!/bin/sh
@@ -58,7 +108,14 @@ def families_of(script: Path) -> tuple[str, ...]:
     """The families that a script is for: a name that ends in v4 or v6 excludes the others."""
     if script.stem.endswith("v6"):
         return ("ipv6",)
-    return ("ipv4", "mapped") if script.stem.endswith("v4") else FAMILIES
+    if script.stem.endswith("v4") or own_addresses(script):
+        return ("ipv4", "mapped")
+    return FAMILIES
+
+
+def own_addresses(script: Path) -> dict[str, str]:
+    """The IPv4 addresses that a script sets, by end of the connection, although options replace them."""
+    return dict(ADDRESS.findall(script.read_text(errors="replace")))
 
 
 def helpers_of(folder: Path) -> set[Path]:
@@ -95,10 +152,11 @@ def prepare(folder: Path, installed: Installed, room: Path) -> Path:
     programs = room / "bin"
     programs.mkdir()
     (programs / "sysctl").symlink_to(installed.prefix / "libexec" / "stack" / "sysctl")
-    for name in ("ip", "tc"):  # they set up a tun device, which does not exist here
-        (programs / name).symlink_to("/bin/true")
-    (programs / "ethtool").write_text(ETHTOOL)
-    (programs / "ethtool").chmod(0o755)
+    (programs / "tc").symlink_to("/bin/true")  # it sets up a tun device, which does not exist here
+    (programs / "stackctl").symlink_to(installed.prefix / "bin" / "stackctl")
+    for name, text in (("ethtool", ETHTOOL), ("grep", GREP), ("ip", IP), ("nstat", NSTAT)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
     return copy
 
 
@@ -115,18 +173,21 @@ class Runner:
     def error(self, script: Path, family: str) -> str | None:
         """Run a script with a family; return None if it passes, or the first line of the error."""
         library = self.installed.build / LIBRARY
-        with tempfile.TemporaryDirectory(dir=self.room) as own:
-            control = Path(own) / "control"
+        with tempfile.TemporaryDirectory(dir=self.room) as folder:
+            control = Path(folder) / "control"
             environment = {
                 **os.environ,
                 "PATH": f"{self.room / 'bin'}:{os.environ['PATH']}",
                 "STACK_CTL": str(control),
                 "LD_PRELOAD": str(library),  # for TCP_INFO in Python blocks, and sendfile
             }
-            flags = " ".join((*ADDRESSES[family], f"ctl.path={control}", *self.tunables))
+            own = own_addresses(script)
+            addresses = [f"inet={own['local']}/16"] if "local" in own else ADDRESSES[family]
+            flags = " ".join((*addresses, f"ctl.path={control}", *self.tunables))
             command = [
                 self.program,
                 *OPTIONS[family],
+                *(f"--{end}_ip={address}" for end, address in own.items()),
                 f"--so_filename={library}",
                 f"--so_flags={flags}",
                 script.name,

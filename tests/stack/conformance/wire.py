@@ -131,6 +131,8 @@ def _sack(values: list[str]) -> bytes:
     return struct.pack(f"!BB{len(edges)}I", 5, 2 + 4 * len(edges), *edges)
 
 
+FOEXP = 0xF989  # Fast Open's experiment (RFC 7413 10)
+
 _ENCODERS: dict[str, Callable[[list[str]], bytes]] = {
     "nop": lambda _: b"\1",
     "eol": lambda _: b"\0",
@@ -141,6 +143,9 @@ _ENCODERS: dict[str, Callable[[list[str]], bytes]] = {
     "sack": _sack,
     "fo": lambda values: (
         struct.pack("!BB", 34, 2 + len(values[0]) // 2 if values else 2) + bytes.fromhex("".join(values))
+    ),
+    "foexp": lambda values: (
+        struct.pack("!BBH", 254, 4 + len(values[0]) // 2 if values else 4, FOEXP) + bytes.fromhex("".join(values))
     ),
     "ts": lambda values: struct.pack("!BBII", 8, 10, int(values[1]) % 2**32, int(values[3]) % 2**32),
 }
@@ -178,6 +183,8 @@ def decode_options(data: bytes) -> list[str]:
                 words.append("sack " + " ".join(f"{a}:{b}" for a, b in pairs))
             case 34:
                 words.append(f"FO {value.hex()}".rstrip())
+            case 254 if int.from_bytes(value[:2]) == FOEXP:
+                words.append(f"FOEXP {value[2:].hex()}".rstrip())
             case 8:
                 words.append("TS val {} ecr {}".format(*struct.unpack("!II", value)))
             case _:
