@@ -72,16 +72,22 @@ channel_append(struct channel *ch, struct file *f, int events)
 	pollent_init(&ch->ch_ents[i], f, &ch->ch_poll[i], &ch->ch_waiter);
 }
 
-void
-channel_again(struct channel *ch, struct file *f, int events)
+bool
+channel_arm(struct channel *ch, struct file *f, int events)
 {
 	atomic_fetchadd_u32(&f->f_refs, 1);
 	channel_room(ch, 1);
 	channel_append(ch, f, events);
-	if (pollents_watch(ch->ch_ents, 1) > 0)
-		waiter_wake(&ch->ch_waiter);
-	ch->ch_call->rc_again = 1;
+	ch->ch_call->rc_again = REMOTE_AGAIN;
 	ch->ch_call->rc_timeout = sotimeout(f->f_so, (events & POLLIN) != 0);
+	return (pollents_watch(ch->ch_ents, 1) > 0);
+}
+
+void
+channel_again(struct channel *ch, struct file *f, int events)
+{
+	if (channel_arm(ch, f, events))
+		waiter_wake(&ch->ch_waiter);
 }
 
 void

@@ -234,7 +234,7 @@ transact(struct remote_call *c, int *fds, int nfds, int room)
 
 	KASSERT(c == self.call, ("transact: another thread's call"));
 	c->rc_error = 0;
-	c->rc_again = 0;
+	c->rc_again = REMOTE_DONE;
 	c->rc_value = 0;
 	if (rights_send(self.fd, &iov, 1, fds, nfds) != 1) {
 		if (nfds > 0 && errno != EPIPE)

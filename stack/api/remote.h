@@ -20,7 +20,9 @@
  * No request waits in the server.  A call that has to wait is answered with
  * rc_again; the eventfd is readable as soon as it is worth repeating.  The
  * client thus waits in its kernel, where signals interrupt it and where it can
- * wait for other descriptors, too.
+ * wait for other descriptors, too.  The parts together return what the call
+ * returns in the server: a wait that ends early takes what has come, and the
+ * result of a connection that a call begins is the call's.
  */
 #ifndef API_REMOTE_H
 #define API_REMOTE_H
@@ -67,6 +69,13 @@ enum remote_request {
 	REMOTE_COUNT
 };
 
+/* What the client does after an answer. */
+enum remote_again {
+	REMOTE_DONE,
+	REMOTE_AGAIN,		/* waits, and repeats the request */
+	REMOTE_CONNECTING	/* CONNECTED, for the result of a connection */
+};
+
 #define	REMOTE_DATA	((size_t)256 << 10)	/* max bytes of a request */
 #define	REMOTE_CONTROL	4096		/* max bytes of control messages */
 #define	REMOTE_NARGS	4
@@ -81,10 +90,10 @@ struct remote_call {
 	uint32_t	 rc_controllen;
 	uint32_t	 rc_len;
 	int32_t		 rc_error;	/* answer: errno value */
-	int32_t		 rc_again;	/* answer: repeat it after a wakeup */
+	enum remote_again rc_again;	/* answer */
 	int32_t		 rc_flags;	/* answer: msg_flags */
 	int64_t		 rc_value;	/* answer: bytes, or a number */
-	nsec_t		 rc_timeout;	/* answer: max time for rc_again */
+	nsec_t		 rc_timeout;	/* answer: max time for AGAIN */
 	/* answer: new files */
 	uint32_t	 rc_new[2];	/* handles */
 	uint64_t	 rc_inode[2];

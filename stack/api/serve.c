@@ -108,7 +108,7 @@ serve_connect(struct channel *ch, struct file *f, struct remote_call *c)
 	(void)ch;
 	if ((error != EINPROGRESS && error != EALREADY) || !may_wait(f, 0))
 		return (error);
-	c->rc_again = 1;
+	c->rc_again = REMOTE_CONNECTING;
 	return (0);
 }
 
@@ -199,12 +199,14 @@ serve_send(struct channel *ch, struct file *f, struct remote_call *c)
 	error = sosend(f->f_so, &msg, flags | MSG_DONTWAIT, &done);
 	rights_serve(NULL);
 	c->rc_value = (int64_t)done;
-	if (error == EWOULDBLOCK && done > 0)
+	if (may_wait(f, flags) && (error == EINPROGRESS || error == EALREADY)) {
+		c->rc_again = REMOTE_CONNECTING;
+		return (0);
+	}
+	if (done > 0)
 		error = 0;
 	if (may_wait(f, flags) && (error == EWOULDBLOCK ||
-	    error == EINPROGRESS || (error == 0 && done < iov.iov_len))) {
-		if (error == EINPROGRESS)
-			soconnectknown(f->f_so);
+	    (error == 0 && done < iov.iov_len))) {
 		channel_again(ch, f, POLLOUT);
 		error = 0;
 	}
@@ -222,6 +224,23 @@ receive_later(struct channel *ch, struct file *f)
 	    (sopoll(f->f_so, POLLRDHUP) & POLLRDHUP) == 0)
 		channel_again(ch, f, POLLIN | POLLRDHUP);
 	return (0);
+}
+
+/*
+ * A read of a stream waits for SO_RCVLOWAT, or with MSG_PEEK for all.  There may
+ * be bytes, so that only more of them are worth a wakeup.
+ */
+static bool
+waits_for_bytes(struct channel *ch, struct file *f, int flags, size_t len)
+{
+	if (f->f_so->so_type != SOCK_STREAM || !may_wait(f, flags) ||
+	    (flags & (MSG_ERRQUEUE | MSG_OOB)) != 0 ||
+	    !soreceiveblocks(f->f_so, len, flags))
+		return (false);
+	(void)channel_arm(ch, f, POLLIN | POLLRDHUP);
+	if (!soreceiveblocks(f->f_so, len, flags))
+		waiter_wake(&ch->ch_waiter);
+	return (true);
 }
 
 /* MSG_WAITALL, and not at the urgent mark; at the end the next read has 0. */
@@ -269,6 +288,8 @@ serve_receive(struct channel *ch, struct file *f, struct remote_call *c)
 		c->rc_namelen = c->rc_controllen = 0;
 		return (0);
 	}
+	if (waits_for_bytes(ch, f, flags, iov.iov_len))
+		return (0);
 	rights_serve(ch);
 	error = soreceive(f->f_so, &msg, flags | MSG_DONTWAIT, &done);
 	rights_serve(NULL);

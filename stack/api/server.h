@@ -61,7 +61,11 @@ void	 channel_disarm(struct channel *);
 void	 channel_room(struct channel *, unsigned n);
 /* Adds a socket; consumes the caller's reference. */
 void	 channel_append(struct channel *, struct file *, int events);
-/* The answer is: repeat the request when one of events may have come. */
+/*
+ * The answer is: repeat the request when one of events may have come.
+ * channel_arm() is true if one is there, and leaves the wakeup to its caller.
+ */
+bool	 channel_arm(struct channel *, struct file *, int events);
 void	 channel_again(struct channel *, struct file *, int events);
 /* The descriptors that came with a request are hidden, and closed after it. */
 void	 channel_hide(struct channel *);

@@ -316,10 +316,14 @@ int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int);
 /* The result of a soconnect() that did not wait; EINPROGRESS: not yet. */
 int	 soconnected(struct socket *);
 int	 soconnectwait(struct socket *so) REQUIRES(so->so_lock);
-/* The program waits for the result in a call of its own. */
-void	 soconnectknown(struct socket *);
+/*
+ * EINPROGRESS: a connection has begun, and the SYN has *done bytes.
+ * soconnected() returns its result to a call that may wait.
+ */
 int	 sosend(struct socket *, const struct msghdr *, int, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
+/* Streams: whether a read of len > 0 bytes would wait, if it may. */
+bool	 soreceiveblocks(struct socket *, size_t len, int flags);
 __cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
 	    size_t *done);
 __cold int sosend_fastopen(struct socket *, const struct msghdr *, int flags,
@@ -416,6 +420,12 @@ int	 sosendwait(struct socket *so, size_t resid, int flags,
 int	 soreceivewait(struct socket *so, uint32_t want, bool partial,
 	    int flags, nsec_t deadline) REQUIRES(so->so_lock);
 uint32_t sowant(const struct sockbuf *, size_t resid, int flags);
+/*
+ * True if no wait brings more data: *error is the result, 0 with data or at the
+ * end of the stream.
+ */
+bool	 soreceive_ended(struct socket *so, bool partial, int flags,
+	    int *error) REQUIRES(so->so_lock);
 /* The bytes that make a stream readable: SO_RCVLOWAT, or what always fits. */
 uint32_t sbreadable(const struct sockbuf *);
 /*
@@ -423,7 +433,9 @@ uint32_t sbreadable(const struct sockbuf *);
  * have room.  socontrol_put() stores one in a program's buffer of room bytes,
  * of which *used are taken; it truncates if necessary (MSG_CTRUNC).
  * socontrol_next() iterates over a program's messages: NULL at the end, *error
- * is EINVAL if one is out of bounds.
+ * is EINVAL if one is out of bounds.  socontrol_deliver() copies a datagram's to
+ * the program, as far as they fit, and returns the arrival time for SIOCGSTAMP,
+ * 0 if there is none.
  */
 void	 socontrol_add(struct socontrol *, int level, int type, const void *,
 	    size_t len);
@@ -431,6 +443,7 @@ void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
 	    int type, const void *, size_t len);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
+nsec_t	 socontrol_deliver(struct msghdr *, struct socontrol *);
 /*
  * Copy between a message, from byte skip on, and a chain.  soscatter() returns
  * the number of bytes.

@@ -150,14 +150,6 @@ soconnected(struct socket *so)
 	return (error);
 }
 
-void
-soconnectknown(struct socket *so)
-{
-	so_enter(so);
-	so->so_state &= ~(unsigned)SS_UNREPORTED;
-	so_leave(so);
-}
-
 /* connect() of a sendto() with MSG_FASTOPEN. */
 static int
 connect_to(struct socket *so, const struct msghdr *msg, int flags)

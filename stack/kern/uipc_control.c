@@ -71,3 +71,27 @@ socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
 	}
 	return (cm);
 }
+
+nsec_t
+socontrol_deliver(struct msghdr *msg, struct socontrol *control)
+{
+	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
+	struct msghdr all = {
+		.msg_control = control->sc_buf,
+		.msg_controllen = control->sc_len
+	};
+	const struct cmsghdr *cm = NULL;
+	nsec_t stamp = 0;
+	size_t used = 0;
+	int error;
+
+	while ((cm = socontrol_next(&all, cm, &error)) != NULL)
+		if (cm->cmsg_level == SOCONTROL_INTERNAL)
+			memcpy(&stamp, CMSG_DATA(cm), sizeof(stamp));
+		else
+			socontrol_put(msg, room, &used, cm->cmsg_level,
+			    cm->cmsg_type, CMSG_DATA(cm),
+			    cm->cmsg_len - CMSG_LEN(0));
+	msg->msg_controllen = used;
+	return (stamp);
+}

@@ -349,37 +349,19 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	so_leave(so);
 	m_freem(small);
 	/* a partial transfer succeeds; the next call returns the error */
-	return (*done > 0 && pr->pr_stream ? 0 : error);
+	return (__predict_false(error != 0) && error != EINPROGRESS &&
+	    *done > 0 && pr->pr_stream ? 0 : error);
 }
 
-/*
- * One turn of a wait for data.  True if the wait is over: *error is its result,
- * 0 with data or at the end of the stream.
- */
+/* One turn of a wait for data.  True if the wait is over, as above. */
 NOINLINE static bool
 soreceive_blocked(struct socket *so, bool partial, int flags, nsec_t deadline,
     int *error) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_rcv;
 
-	*error = 0;
-	/* EPIPE is for writers: the stream had ended before the reset */
-	if (so->so_error != 0 && so->so_error != EPIPE) {
-		if (sb->sb_cc > 0 || partial)
-			return (true);
-		*error = so->so_error;
-		if ((flags & MSG_PEEK) == 0)
-			so->so_error = 0;
+	if (soreceive_ended(so, partial, flags, error))
 		return (true);
-	}
-	if ((so->so_state & SS_CANTRCVMORE) &&
-	    (so->so_proto->pr_stream || (flags & MSG_DONTWAIT) == 0))
-		return (true);
-	if (so->so_proto->pr_stream && (so->so_state &
-	    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0) {
-		*error = ENOTCONN;
-		return (true);
-	}
 	if (flags & MSG_DONTWAIT) {
 		*error = sb->sb_cc > 0 ? 0 : EWOULDBLOCK;
 		return (true);
@@ -483,34 +465,6 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 }
 
 /*
- * Copies control messages to the program, as far as they fit.  Returns the
- * arrival time for SIOCGSTAMP, 0 if there is none.
- */
-static nsec_t
-sodeliver_control(struct msghdr *msg, struct socontrol *control)
-{
-	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
-	struct msghdr all = {
-		.msg_control = control->sc_buf,
-		.msg_controllen = control->sc_len
-	};
-	const struct cmsghdr *cm = NULL;
-	nsec_t stamp = 0;
-	size_t used = 0;
-	int error;
-
-	while ((cm = socontrol_next(&all, cm, &error)) != NULL)
-		if (cm->cmsg_level == SOCONTROL_INTERNAL)
-			memcpy(&stamp, CMSG_DATA(cm), sizeof(stamp));
-		else
-			socontrol_put(msg, room, &used, cm->cmsg_level,
-			    cm->cmsg_type, CMSG_DATA(cm),
-			    cm->cmsg_len - CMSG_LEN(0));
-	msg->msg_controllen = used;
-	return (stamp);
-}
-
-/*
  * Copies a datagram to the program, truncated if it does not fit (MSG_TRUNC);
  * returns its arrival time, see above.
  */
@@ -529,7 +483,7 @@ sodeliver(const struct protosw *pr, struct mbuf *m, struct msghdr *msg,
 	len = m->m_pkthdr.len;
 	if (pr->pr_control != NULL)
 		pr->pr_control(m, &control);
-	stamp = sodeliver_control(msg, &control);
+	stamp = socontrol_deliver(msg, &control);
 	*done = len;
 	if (len > room) {
 		msg->msg_flags |= MSG_TRUNC;

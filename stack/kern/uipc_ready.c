@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Readiness: the poll(2) events of a socket, and notification of waiters.  The
- * rules are Linux's (tcp(7), poll(2)), because programs depend on them.
+ * Readiness: the poll(2) events of a socket, and notification of waiters; and
+ * whether a read waits.  The rules are Linux's (tcp(7), poll(2)), because
+ * programs depend on them.
  */
+#include <errno.h>
 #include <poll.h>
 
 #include "kern/socopies.h"
@@ -233,4 +235,46 @@ sounsent(struct socket *so)
 	n = so->so_snd.sb_cc;
 	so_leave(so);
 	return ((int)n);
+}
+
+NOINLINE bool
+soreceive_ended(struct socket *so, bool partial, int flags, int *error)
+    REQUIRES(so->so_lock)
+{
+	const struct sockbuf *sb = &so->so_rcv;
+
+	*error = 0;
+	/* EPIPE is for writers: the stream had ended before the reset */
+	if (so->so_error != 0 && so->so_error != EPIPE) {
+		if (sb->sb_cc > 0 || partial)
+			return (true);
+		*error = so->so_error;
+		if ((flags & MSG_PEEK) == 0)
+			so->so_error = 0;
+		return (true);
+	}
+	if ((so->so_state & SS_CANTRCVMORE) &&
+	    (so->so_proto->pr_stream || (flags & MSG_DONTWAIT) == 0))
+		return (true);
+	if (so->so_proto->pr_stream && (so->so_state &
+	    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0) {
+		*error = ENOTCONN;
+		return (true);
+	}
+	return (false);
+}
+
+bool
+soreceiveblocks(struct socket *so, size_t len, int flags)
+{
+	bool blocks;
+	int error;
+
+	if (so->so_proto->pr_local)	/* it waits again for each part */
+		flags &= ~MSG_WAITALL;
+	so_enter(so);
+	blocks = so->so_rcv.sb_cc < sooobbound(so, sowant(&so->so_rcv, len,
+	    flags)) && !soreceive_ended(so, false, flags | MSG_PEEK, &error);
+	so_leave(so);
+	return (blocks);
 }

@@ -78,11 +78,11 @@ sosend_zerocopy(struct socket *so, const struct msghdr *msg, int flags,
 {
 	int error = sosend(so, msg, flags & ~MSG_ZEROCOPY, done);
 
-	if (error != 0)
+	if (error != 0 && *done == 0)
 		return (error);
 	so_enter(so);
 	if (so->so_options & SOO_ZEROCOPY)
 		notify(so);
 	so_leave(so);
-	return (0);
+	return (error);
 }

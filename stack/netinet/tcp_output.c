@@ -392,18 +392,6 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	}
 }
 
-/*
- * As in Linux, data is an answer if data was received shortly before, or a
- * SYN-ACK for which a write has waited.
- */
-__cold static bool
-is_answer(const struct tcpcb *tp)
-{
-	if (tp->rcv_nxt == tp->irs + 1 && (tp->t_flags & TF_FOWAIT) == 0)
-		return (false);
-	return (getuptime() - tp->t_lastdata < tcp_msec(&tcp_delacktime));
-}
-
 /* Updates the state after sending an ACK with len bytes of data. */
 static void
 account_ack(struct tcpcb *tp, uint32_t len)
@@ -416,7 +404,7 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	if (len > 0)
 		tp->t_flags &= ~(unsigned)TF_ONEWAY;
 	if (__predict_false(tp->t_quickacks > 0))
-		tp->t_quickacks = len > 0 && is_answer(tp) ? 0 :
+		tp->t_quickacks = len > 0 && tcp_isanswer(tp) ? 0 :
 		    tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);
 	tp->t_segs_out += len == 0 ? 1 : tcp_segments(tp, len);

@@ -371,6 +371,14 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));
 }
 
+bool
+tcp_isanswer(const struct tcpcb *tp)
+{
+	if (tp->rcv_nxt == tp->irs + 1 && (tp->t_flags & TF_FOWAIT) == 0)
+		return (false);
+	return (getuptime() - tp->t_lastdata < tcp_msec(&tcp_delacktime));
+}
+
 /*
  * Data after the program has closed: no reader is left (RFC 9293 section
  * 3.6.1, SHLD-3).

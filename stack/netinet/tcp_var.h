@@ -443,6 +443,11 @@ enum tcp_step tcp_ecn_input(struct tcpcb *, struct tcpseg *);
 uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 
 /* tcp_reass.c */
+/*
+ * As in Linux, data is an answer if data was received shortly before, or a
+ * SYN-ACK for which a write has waited.
+ */
+__cold bool tcp_isanswer(const struct tcpcb *);
 enum tcp_step tcp_data_input(struct tcpcb *tp, struct tcpseg *)
     REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_reass_flush(struct tcpcb *);

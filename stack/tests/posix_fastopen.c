@@ -9,6 +9,7 @@
 #define	CONNECT	30		/* TCP_FASTOPEN_CONNECT, linux/tcp.h */
 #define	KEY	33		/* TCP_FASTOPEN_KEY */
 #define	ROUNDS	4
+#define	LONG	(600 << 10)	/* more than a request of a child carries */
 
 static int
 fast_listener(void)
@@ -97,8 +98,6 @@ TEST(a_refused_call_leaves_the_socket_usable)
 	struct sockaddr_in none;
 	int c, gone;
 
-	if (getenv("POSIX_CHILD") != NULL)	/* its call does not wait */
-		return;
 	c = OK(socket(AF_INET, SOCK_STREAM, 0));
 	gone = bound(SOCK_STREAM);
 	none = own_address(gone);
@@ -106,6 +105,84 @@ TEST(a_refused_call_leaves_the_socket_usable)
 	FAILS(send_to(c, &none, "request"), ECONNREFUSED);
 	CHECK_EQ(send_to(c, &sin, "request"), 7);
 	(void)serve(l, c);
+	OK(close(l));
+}
+
+/* As connect(), the next call returns the result of one that did not wait. */
+TEST(the_result_is_returned_once)
+{
+	const int l = fast_listener();
+	const struct sockaddr_in sin = own_address(l);
+	char text[16] = "";
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int c = OK(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)), s;
+		long n = send_to(c, &sin, "early");
+
+		CHECK(n == 5 || (n == -1 && errno == EINPROGRESS));
+		CHECK(ready(c, POLLOUT, 10000) & POLLOUT);
+		OK(fcntl(c, F_SETFL, 0));
+		CHECK_EQ(send_to(c, &sin, "later"), 5);
+		FAILS(send_to(c, &sin, "later"), EISCONN);
+		OK(close(c));
+		s = OK(accept(l, NULL, NULL));
+		n = n == 5 ? 10 : 5;
+		CHECK_EQ(recv(s, text, sizeof(text), MSG_WAITALL), n);
+		OK(close(s));
+	}
+	OK(close(l));
+}
+
+static void
+accept_long(int l)
+{
+	static char got[LONG];
+	const int s = OK(accept(l, NULL, NULL));
+
+	CHECK_EQ(recv(s, got, sizeof(got), MSG_WAITALL), LONG);
+	for (size_t i = 0; i < sizeof(got); i++)
+		CHECK_EQ((unsigned char)got[i], bulk_byte(i));
+}
+
+/* In a process of its own, because a child of fork() may have no threads. */
+static pid_t
+reader(int l)
+{
+	const pid_t pid = OK(fork());
+
+	if (pid != 0)
+		return (pid);
+	accept_long(l);
+	_exit(0);
+}
+
+/* A call that may wait sends all, whatever the SYN has room for. */
+TEST(a_long_request_is_sent_whole)
+{
+	static char text[LONG];
+	const int l = fast_listener(), on = 1;
+	const struct sockaddr_in sin = own_address(l);
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)bulk_byte(i);
+	for (int i = 0; i < ROUNDS; i++) {
+		int c = OK(socket(AF_INET, SOCK_STREAM, 0));
+		const pid_t pid = reader(l);
+		int status;
+
+		if (i % 2 == 0) {
+			CHECK_EQ(sendto(c, text, LONG, MSG_FASTOPEN,
+			    (const struct sockaddr *)&sin, sizeof(sin)), LONG);
+		} else {
+			OK(setsockopt(c, IPPROTO_TCP, CONNECT, &on, sizeof(on)));
+			OK(connect(c, (const struct sockaddr *)&sin,
+			    sizeof(sin)));
+			CHECK_EQ(send(c, text, LONG, 0), LONG);
+		}
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK_EQ(status, 0);
+		OK(close(c));
+	}
 	OK(close(l));
 }
 

@@ -347,6 +347,57 @@ TEST(a_reset_follows_what_a_read_of_all_got)
 	OK(close(s[1]));
 }
 
+static void
+send_six(int fd)
+{
+	CHECK_EQ(send(fd, "defghi", 6, 0), 6);
+}
+
+TEST(a_read_waits_for_the_low_water_mark)
+{
+	const int mark = 6;
+	char buf[16] = "";
+	struct later l;
+	int s[2];
+
+	tcp_pair(s);
+	OK(setsockopt(s[1], SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)));
+	CHECK_EQ(send(s[0], "abc", 3, 0), 3);
+	later(&l, 20, send_six, s[0]);
+	CHECK_EQ(recv(s[1], buf, sizeof(buf), 0), 9);
+	CHECK(memcmp(buf, "abcdefghi", 9) == 0);
+	later_join(&l);
+	/* its end before the mark: what has come */
+	CHECK_EQ(send(s[0], "abc", 3, 0), 3);
+	set_timeout(s[1], SO_RCVTIMEO, 30);
+	CHECK_EQ(recv(s[1], buf, sizeof(buf), 0), 3);
+	FAILS(recv(s[1], buf, sizeof(buf), 0), EAGAIN);
+	CHECK_EQ(send(s[0], "abc", 3, 0), 3);
+	OK(shutdown(s[0], SHUT_WR));
+	set_timeout(s[1], SO_RCVTIMEO, 0);
+	CHECK_EQ(recv(s[1], buf, sizeof(buf), 0), 3);
+	CHECK_EQ(recv(s[1], buf, sizeof(buf), 0), 0);
+	close_pair(s);
+}
+
+TEST(a_look_waits_for_all)
+{
+	char buf[16] = "";
+	struct later l;
+	int s[2];
+
+	tcp_pair(s);
+	CHECK_EQ(send(s[0], "abc", 3, 0), 3);
+	later(&l, 20, send_six, s[0]);
+	CHECK_EQ(recv(s[1], buf, 9, MSG_PEEK | MSG_WAITALL), 9);
+	CHECK(memcmp(buf, "abcdefghi", 9) == 0);
+	later_join(&l);
+	set_timeout(s[1], SO_RCVTIMEO, 30);
+	CHECK_EQ(recv(s[1], buf, 10, MSG_PEEK | MSG_WAITALL), 9);
+	CHECK_EQ(recv(s[1], buf, 10, 0), 9);
+	close_pair(s);
+}
+
 int
 main(int argc, char **argv)
 {
