@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,16 +19,9 @@ from playbooks.module_utils import processes
 from runners.services import supervisor
 from runners.services.supervisor import Layout
 from tests import clusters
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    """Wait for a condition; fail the test if it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
-        time.sleep(0.05)
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class Installation:
         service = processes.running(self.layout.pid_file(name))
         assert service is not None
         os.kill(service.pid, signal.SIGKILL)
-        wait_until(lambda: not service.alive(), f"{name} to be gone")
+        wait_for(lambda: not service.alive(), f"{name} to be gone")
 
     @cached_property
     def address(self) -> tuple[str, int]:

@@ -20,13 +20,14 @@ from perfweb.lab.inventory import InventoryHost, read_inventory
 from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.invariants import violations
-from perfweb.runs.models import Run, RunState
+from perfweb.runs.models import FINAL_STATES, Run, RunState
 from playbooks.module_utils import processes
 from playbooks.module_utils.tunnels import INTERFACE
 from runners.labs import netlab
 from runners.services.supervisor import Layout
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
 from tests.labs import raise_lab
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,6 +43,9 @@ seconds: 1
 gates: off
 """
 
+ENDED = FINAL_STATES - {RunState.INTERRUPTED}
+"""An interrupted run may be resumed."""
+
 
 def state_of(run: Run) -> str:
     run.refresh_from_db()
@@ -49,7 +53,14 @@ def state_of(run: Run) -> str:
 
 
 def wait_for_state(run: Run, *wanted: RunState, seconds: float = 600) -> None:
-    wait_for(lambda: state_of(run) in wanted, f"{run} to be {' or '.join(wanted)}", seconds)
+    """Fail as soon as the run has ended in another state."""
+
+    def reached() -> bool:
+        state = state_of(run)
+        assert state in wanted or state not in ENDED, f"{run} is {state}: {run.reason}"
+        return state in wanted
+
+    wait_for(reached, f"{run} to be {' or '.join(wanted)}", seconds)
 
 
 def history(run: Run) -> list[str]:
@@ -90,6 +101,17 @@ class LabHosts:
     def hold(self, host: str, program: str) -> bool:
         """Suspend a program (SIGSTOP); return False if none runs there (any more)."""
         return any(self._signal(pid, signal.SIGSTOP) for pid in self.processes(host, program))
+
+    def hold_sample(self, run: Run, program: str = "netperf", seconds: float = 600) -> None:
+        """Suspend the client of the next sample of `run`; fail as soon as the run has ended without one."""
+
+        def held() -> bool:
+            now = Run.objects.get(pk=run.pk)  # `run` itself keeps its testbed, which tests need without the database
+            there = self.hold("left", program)
+            assert there or now.state not in ENDED, f"{now} is {now.state}, without a further sample: {now.reason}"
+            return there
+
+        wait_for(held, f"a sample by {program}", seconds)
 
     def release(self, host: str, program: str) -> None:
         """Continue the suspended programs."""

@@ -17,7 +17,8 @@ import pytest
 import redis
 
 from playbooks.module_utils import processes
-from tests.installation import Installation, Reply, installed, wait_until
+from tests.installation import Installation, Reply, installed
+from tests.waiting import wait_for
 
 VISITORS = 40
 RECOVERY_SECONDS = 5.0
@@ -33,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 @pytest.fixture(autouse=True)
 def site_works(site: Installation) -> Iterator[None]:
     """Each test begins and ends with a site that works and has shown no failure of its own."""
-    wait_until(lambda: site.get("/runs/").status == 200, "the first page")
+    wait_for(lambda: site.get("/runs/").status == 200, "the first page")
     yield
     site.start("postgresql", "redis")
     assert "Internal Server Error" not in site.log("web")
@@ -72,7 +73,7 @@ def health(site: Installation) -> dict[str, str]:
 def recovers(site: Installation) -> None:
     """Assert that from RECOVERY_SECONDS after now on every request succeeds."""
     back = time.monotonic()
-    wait_until(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
+    wait_for(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
     assert statuses(visit(site)) == {200}
     assert site.get("/api/v1/runs").status == 200
     assert site.get("/metrics").status == 200
@@ -140,12 +141,12 @@ def test_postgresql_takes_no_changes(site: Installation) -> None:
 def test_redis_is_away(site: Installation, end: signal.Signals) -> None:
     site.kill("redis") if end == signal.SIGKILL else site.signal("redis", end)
     assert statuses(visit(site)) == {200}
-    wait_until(lambda: health(site).get("redis") == "does not answer", "its part of /health/")
+    wait_for(lambda: health(site).get("redis") == "does not answer", "its part of /health/")
     if end == signal.SIGKILL:
         site.start("redis")
     else:
         site.signal("redis", signal.SIGCONT)
-    wait_until(lambda: health(site)["redis"] == "ok", "Redis", seconds=15)
+    wait_for(lambda: health(site)["redis"] == "ok", "Redis")
 
 
 def test_messenger_and_beat_go_on_when_redis_and_postgresql_are_back(site: Installation) -> None:
@@ -153,16 +154,16 @@ def test_messenger_and_beat_go_on_when_redis_and_postgresql_are_back(site: Insta
         return health(site).get("beat") == "ok"
 
     site.start("messenger", "beat")
-    wait_until(beats, "beat's first call", seconds=120)
+    wait_for(beats, "beat's first call")
     for name in ("redis", "postgresql"):
         site.kill(name)
-    wait_until(lambda: site.get("/runs/").status == 503, "both to be away")
+    wait_for(lambda: site.get("/runs/").status == 503, "both to be away")
     site.start("redis", "postgresql")
     address = f"unix://{site.layout.redis_socket}"
     with redis.Redis.from_url(address) as client:
         client.delete("perfweb:beat")
-    wait_until(lambda: site.get("/runs/").status == 200, "a page")
-    wait_until(beats, "beat's next call", seconds=120)
+    wait_for(lambda: site.get("/runs/").status == 200, "a page")
+    wait_for(beats, "beat's next call")
 
 
 def test_beat_ends_in_the_middle_of_a_call(site: Installation) -> None:
@@ -175,13 +176,13 @@ def test_beat_ends_in_the_middle_of_a_call(site: Installation) -> None:
     beat = processes.running(site.layout.pid_file("beat"))
     assert beat
     before = calls()
-    wait_until(lambda: calls() > before, "a call", seconds=120)
+    wait_for(lambda: calls() > before, "a call")
     site.signal("redis", signal.SIGSTOP)
     try:
         before = calls()
-        wait_until(lambda: calls() > before, "a call without a response", seconds=120)
+        wait_for(lambda: calls() > before, "a call without a response")
         processes.signal_process(beat, signal.SIGTERM)
-        wait_until(lambda: not beat.alive(), "the end of beat")
+        wait_for(lambda: not beat.alive(), "the end of beat")
     finally:
         site.signal("redis", signal.SIGCONT)
 
@@ -192,8 +193,8 @@ def test_the_disk_cannot_be_written(site: Installation, tmp_path: Path) -> None:
     away = tmp_path / "away"
     os.rename(var, away)
     try:
-        wait_until(lambda: "cannot be written" in health(site)["disk"], "its part of /health/", seconds=30)
+        wait_for(lambda: "cannot be written" in health(site)["disk"], "its part of /health/")
         assert site.get("/runs/").status in {200, 503}
     finally:
         os.rename(away, var)
-    wait_until(lambda: "cannot be written" not in health(site)["disk"], "the disk", seconds=30)
+    wait_for(lambda: "cannot be written" not in health(site)["disk"], "the disk")

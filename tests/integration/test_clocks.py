@@ -23,9 +23,10 @@ from perfweb.runs import services
 from perfweb.runs.models import Measurement, Run, RunState, Sample
 from runners import recovery
 from runners.services.supervisor import Layout, start_postgresql, stop
-from tests.installation import Reply, installed, wait_until
+from tests.installation import Reply, installed
 from tests.integration.conftest import ROOT, LabHosts, wait_for_state
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +70,7 @@ def clock() -> Iterator[Clock]:
 
 def under_way(testbed: Testbed, hosts: LabHosts) -> Run:
     run = services.submit(PLAN, testbed.name)
-    wait_for(lambda: hosts.hold("left", "netperf"), "a sample")
+    hosts.hold_sample(run)
     wait_for_state(run, RunState.RUNNING)
     return run
 
@@ -182,7 +183,7 @@ def test_clock_of_the_site_is_set(clock: Clock, tmp_path: Path) -> None:
         site.manage("shell", "-c", user)
         for hours in (0, 1, -1, 20 * days, 0):
             clock.set(hours)
-            wait_until(lambda: site.get("/runs/").status == 200, "a page")
+            wait_for(lambda: site.get("/runs/").status == 200, "a page")
             cookie = session(site.sign_in("ada", "correct horse battery"))
             assert site.get("/account/", {"Cookie": cookie}).status == 200
         clock.set(1)

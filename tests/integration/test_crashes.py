@@ -13,7 +13,8 @@ from perfweb.measuring import spool
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from runners.services.supervisor import Layout, start_postgresql, start_redis, stop
 from tests.integration.conftest import LabHosts, history, wait_for_state
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +30,7 @@ def hold_second_boot(run: Run, hosts: LabHosts) -> set[int]:
     """
     second = Boot.objects.filter(run=run, position=1)
     wait_for(second.exists, "the second boot")
-    wait_for(lambda: hosts.hold("left", "netperf"), "a sample of it")
+    hosts.hold_sample(run)
     wait_for(second.filter(state="up").exists, "it to be known as up")
     return measured(run)
 
@@ -123,7 +124,7 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
 
 
 def test_server_dies_under_a_measurement(run: Run, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
+    hosts.hold_sample(run)
     hosts.kill("dut", "netserver")
     hosts.release("left", "netperf")
     wait_for_state(run, RunState.DONE)

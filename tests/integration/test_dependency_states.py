@@ -22,7 +22,8 @@ import redis
 
 from runners.services import supervisor
 from tests import clusters
-from tests.installation import ROOT, Installation, Reply, installed, wait_until
+from tests.installation import ROOT, Installation, Reply, installed
+from tests.waiting import wait_for
 
 RECOVERY_SECONDS = 5.0
 
@@ -73,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 
 @pytest.fixture(autouse=True)
 def site_works(site: Installation) -> Iterator[None]:
-    wait_until(lambda: site.get("/runs/").status == 200, "the first page")
+    wait_for(lambda: site.get("/runs/").status == 200, "the first page")
     yield
     assert "Internal Server Error" not in site.log("web")
     assert "Traceback" not in site.log("web")
@@ -98,7 +99,7 @@ def unavailable(reply: Reply, part: str) -> bool:
 def recovers(site: Installation) -> None:
     """Assert that from RECOVERY_SECONDS after now on each request succeeds."""
     back = time.monotonic()
-    wait_until(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
+    wait_for(lambda: time.monotonic() - back >= RECOVERY_SECONDS, "the time that recovery may take")
     with ThreadPoolExecutor(20) as pool:
         assert {reply.status for reply in pool.map(site.get, ["/runs/", "/api/v1/runs"] * 10)} == {200}
     assert guess(site).status == 200
@@ -122,7 +123,7 @@ def test_postgresql_starts_up(site: Installation) -> None:
     (data / "standby.signal").touch()
     with ThreadPoolExecutor(1) as pool:
         started = pool.submit(site.start, "postgresql")
-        wait_until(lambda: "database system is" in refusal(site), "PostgreSQL in recovery")
+        wait_for(lambda: "database system is" in refusal(site), "PostgreSQL in recovery")
         try:
             for path in ("/", "/runs/", "/testbeds/", "/metrics", "/api/v1/runs"):
                 assert unavailable(site.get(path), "database"), path
@@ -225,7 +226,7 @@ def test_disk_of_postgresql_is_full(site: Installation, connecting: bool) -> Non
             assert lines[-1], lines
         assert unavailable(site.get("/runs/"), "database") == connecting
         unavailable(guess(site), "database")
-        wait_until(lambda: "its disk is full" in site.get("/health/").text, "/health/ that names the full disk")
+        wait_for(lambda: "its disk is full" in site.get("/health/").text, "/health/ that names the full disk")
         assert writer.poll() is None
         for filler in fillers:
             filler.unlink()
@@ -234,7 +235,7 @@ def test_disk_of_postgresql_is_full(site: Installation, connecting: bool) -> Non
         found = connection.execute("SELECT length(error) FROM faults_fault WHERE item = %s", [item]).fetchall()
         connection.execute("DELETE FROM faults_fault")
     assert found == [(6 << 20,)]
-    wait_until(lambda: "its disk is full" not in site.get("/health/").text, "/health/ after there is room")
+    wait_for(lambda: "its disk is full" not in site.get("/health/").text, "/health/ after there is room")
     recovers(site)
 
 
@@ -251,11 +252,11 @@ def test_disk_of_redis_is_full(site: Installation) -> None:
                 return True
             return False
 
-        wait_until(refused, "Redis without space")
+        wait_for(refused, "Redis without space")
         assert site.get("/runs/").status == 200
         assert unavailable(guess(site), "Redis")
         filler.unlink()
-        wait_until(lambda: not refused(), "Redis with space")
+        wait_for(lambda: not refused(), "Redis with space")
         client.delete("large")
     recovers(site)
 
@@ -286,13 +287,13 @@ def test_redis_loads_its_data(site: Installation, tmp_path: Path) -> None:
             return bool(words) and words in str(error)
 
     first = subprocess.Popen(argv)
-    wait_until(lambda: reports(""), "the server that makes the data")
+    wait_for(lambda: reports(""), "the server that makes the data")
     client.mset({f"key {number}": "x" * 100 for number in range(2000)})
     client.shutdown(save=True)
     first.wait(60)
     slow = subprocess.Popen([*argv, "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024"])
     try:
-        wait_until(lambda: reports("loading"), "the server that loads")
+        wait_for(lambda: reports("loading"), "the server that loads")
         assert site.get("/runs/").status == 200
         assert unavailable(guess(site), "Redis")
         assert reports("loading")

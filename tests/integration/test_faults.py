@@ -33,7 +33,8 @@ from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, 
 from runners import recovery, tasks
 from runners.labs import netlab
 from tests.integration.conftest import LabHosts, history, state_of, wait_for_state
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -235,7 +236,7 @@ def test_host_that_cannot_be_reached_any_more_is_out_of_service_until_it_answers
 ) -> None:
     lab_services.register(testbed.name, impatient(hosts.lab, tmp_path / "inventory.yml"))
     run = services.submit(REAL, testbed.name)
-    wait_for(lambda: hosts.hold("left", "netperf"), "the sample")
+    hosts.hold_sample(run)
     with unplugged(hosts.lab.namespace("left")):
         assert ended(run).startswith("failed: all 1 measurements failed")
         assert "the lab could not be restored" in run.reason
@@ -256,7 +257,7 @@ def test_host_that_hangs_in_a_sample_is_switched_off_and_on_for_the_next_boot(
     inventory = impatient(hosts.lab, tmp_path / "inventory.yml", left={"boot_command": [str(switch)]})
     lab_services.register(testbed.name, inventory)
     run = services.submit(TWICE, testbed.name)
-    wait_for(lambda: hosts.hold("left", "netperf"), "the sample")
+    hosts.hold_sample(run)
     for pid in ssh_servers(left):
         os.kill(pid, signal.SIGSTOP)
     assert ended(run).startswith("done: 1 of 2 measurements failed")
@@ -270,7 +271,7 @@ def test_disk_of_a_host_that_is_full_fails_the_next_boot_with_words(
     lab_services.register(testbed.name, impatient(hosts.lab, tmp_path / "inventory.yml"))
     with small_disk(hosts.lab.root, inside=ssh_servers(hosts.lab.namespace("dut"))[0]) as inside:
         run = services.submit(TWICE, testbed.name)
-        wait_for(lambda: hosts.hold("left", "netperf"), "the sample")
+        hosts.hold_sample(run)
         fill(hosts.lab.root, *inside)
         hosts.release("left", "netperf")
         assert ended(run).startswith("done: 1 of 2 measurements failed; the first: not measured: it did not boot")

@@ -15,7 +15,8 @@ from perfweb.runs import services
 from perfweb.runs.models import RunState
 from runners import tasks
 from tests.integration.conftest import PLAN, LabHosts, state_of, wait_for_state
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -31,11 +31,15 @@ from perfweb.submissions.models import Submission
 from perfweb.submissions.plans import MATRICES, Matrix, plan_text
 from tests.checkouts import Checkout
 from tests.integration.conftest import ROOT, LabHosts, wait_for_state
+from tests.integration.workers import BUILD_SECONDS
 from tests.unit.forges.conftest import AUTHOR, PATH, Bot
 from tests.unit.forges.peer import LOGIN, TOKEN, Peer
 from tests.unit.mail.conftest import OWN, SENDER, SERVER, SIGNED, posted, receive_all
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker"),
+    pytest.mark.timeout(BUILD_SECONDS + 300),
+]  # fmt: skip
 INPUT = "stack/netinet/tcp_input.c"
 BEGIN = "void\ntcp_input(struct mbuf *m, unsigned hlen)\n{\n"
 # Once it would cost some 20 ns of a round trip of 30 us, which eight samples cannot detect.
@@ -171,7 +175,7 @@ def test_series_is_measured_patch_by_patch_whichever_way_it_comes(
     assert Submission.objects.get() == submission
 
     run = Run.objects.get()
-    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=1800)
+    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
     assert (run.state, run.reason) == (RunState.DONE, "")
     hosts.assert_clean(run)
 

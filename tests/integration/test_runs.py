@@ -16,7 +16,8 @@ from perfweb.runs import progress, services
 from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
 from runners.labs import netlab
 from tests.integration.conftest import PLAN, LabHosts, history, wait_for_state
-from tests.integration.workers import Worker, wait_for
+from tests.integration.workers import Worker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TWO_VARIANTS = """\
@@ -135,18 +136,18 @@ def hold_client(hosts: LabHosts, before: set[int]) -> None:
 
 
 def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
+    hosts.hold_sample(run)
     services.cancel(run.number)
-    wait_for_state(run, RunState.CANCELLED, seconds=30)
+    wait_for_state(run, RunState.CANCELLED)
     assert history(run) == [*LIFE, "cancelled"]
     assert Boot.objects.get(run=run).state == "interrupted"
     hosts.assert_clean(run)
 
 
 def test_worker_that_is_stopped_leaves_a_clean_lab(run: Run, worker: Worker, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
+    hosts.hold_sample(run)
     worker.signal(signal.SIGTERM)
-    wait_for_state(run, RunState.INTERRUPTED, seconds=30)
+    wait_for_state(run, RunState.INTERRUPTED)
     assert run.reason == "the worker was stopped"
     hosts.assert_clean(run)
     services.resume(run.number)

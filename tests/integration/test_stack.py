@@ -14,7 +14,7 @@ from perfweb.reports.published import Published, beside
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, Boot, Measurement, Run, RunState, Sample
 from tests.integration.conftest import LabHosts, wait_for_state
-from tests.integration.workers import BUILD_SECONDS, wait_for
+from tests.integration.workers import BUILD_SECONDS
 
 pytestmark = [
     pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker"),
@@ -54,7 +54,7 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_p
     console.write_text("of an earlier boot\n", encoding="utf-8")
     run = services.submit(PLAN, testbed.name)
     # Suspended, so that the sample has not ended when its server dies, however slow the test is.
-    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample", BUILD_SECONDS)
+    hosts.hold_sample(run, seconds=BUILD_SECONDS)
     with console.open("a", encoding="utf-8") as more:
         more.write("what the host has said\r\n")
     hosts.kill("dut", "netserver")
@@ -85,7 +85,7 @@ def test_stack_under_which_a_sample_does_not_end_is_debugged(testbed: Testbed, h
     plan = PLAN.replace("tcp.rr", "tcpconnect").replace("samples: 4\ndiscard: 1", "samples: 2\ndiscard: 0")
     plan = plan.replace("boots: 2", "boots: 2\ntimeout: 3")
     run = services.submit(plan, testbed.name)
-    wait_for(lambda: hosts.hold("left", "tcpconnect"), "the sample", BUILD_SECONDS)
+    hosts.hold_sample(run, "tcpconnect", BUILD_SECONDS)
     wait_for_state(run, RunState.DONE, RunState.FAILED)
     assert (run.state, run.reason.split(";")[0]) == (RunState.DONE, "1 of 2 measurements failed")
     first, second = Boot.objects.filter(run=run)

@@ -14,30 +14,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from django.db import connection
 
+from runners.ansible import plays
 from tests.forks import forked
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PR_SET_PDEATHSIG = 1
 LEASE_SECONDS = 4.0
 DATABASE_PATIENCE = 6.0
 RECEIVED = re.compile(rb"Task [\w.]+\[[-\w]+\] received")
-BUILD_SECONDS = 1500
-"""Max seconds of the builds of a test, on a busy machine that has compiled nothing before."""
+BUILD_SECONDS = plays.BUILD_SECONDS
+"""Max seconds of the builds of a test: the product's own limit, however busy the machine is."""
 ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
-    """Wait until `condition` holds; fail the test if it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
-        time.sleep(0.1)
 
 
 def _settings() -> dict[str, str]:

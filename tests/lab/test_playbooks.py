@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from runners.ansible.driver import Listener, PlayCancelledError, PlayResult, Pla
 from runners.labs import netlab
 from runners.labs.netlab import Lab
 from tests.lab.measuring import measured
+from tests.waiting import wait_for
 
 RUN = "testrun"
 BUILDS = netlab.HOSTS_ROOT / "builds"
@@ -93,14 +93,6 @@ def commands_on(lab: Lab, host: str) -> list[str]:
         path = Path("/proc") / number / "comm"
         names.append(path.read_text().strip() if path.exists() else "")
     return [name for name in names if name and not name.startswith("sshd")]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds; fails after LIMIT_SECONDS."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
 
 
 def netperf(address: str, test: str) -> list[str]:
@@ -348,7 +340,7 @@ def test_what_a_listener_raises_ends_the_play(play: Play, lab: Lab) -> None:
 
     with pytest.raises(KeyError, match="sleep"):
         play("measure", measurements=[SLEEP], timeout=70, listener=Listener(report=on_report))
-    wait_for(lambda: commands_on(lab, "left") == [])
+    wait_for(lambda: commands_on(lab, "left") == [], "the end of all commands")
 
 
 @pytest.mark.usefixtures("prepared")
@@ -360,7 +352,7 @@ def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, var: Path) ->
             timeout=70,
             cancelled=lambda: "sleep" in commands_on(lab, "left"),
         )
-    wait_for(lambda: commands_on(lab, "left") == [])
+    wait_for(lambda: commands_on(lab, "left") == [], "the end of all commands")
     assert list((var / "plays").iterdir()) == []
 
 
@@ -369,7 +361,7 @@ def test_a_play_that_takes_too_long_is_ended_and_leaves_no_process(lab: Lab, run
     values = {"run_id": run_id, "boot_id": "b", "measurements": [SLEEP], "timeout": 70}
     with pytest.raises(PlayTimeoutError, match="longer than 4 s"):
         driver.play("measure", inventory=lab.inventory, extra_vars=values, timeout=4)
-    wait_for(lambda: commands_on(lab, "left") == [])
+    wait_for(lambda: commands_on(lab, "left") == [], "the end of all commands")
 
 
 @pytest.mark.usefixtures("prepared")
@@ -380,14 +372,14 @@ def test_a_controller_that_is_killed_leaves_no_process(play: Play, lab: Lab, run
         f"run_id={run_id!r}, boot_id='b', measurements=[{SLEEP!r}], timeout=70))"
     )
     controller = subprocess.Popen([sys.executable, "-c", program], cwd=driver.ROOT)
-    wait_for(lambda: "sleep" in commands_on(lab, "left"))
+    wait_for(lambda: "sleep" in commands_on(lab, "left"), "a client")
     words = ["ps", "-o", "pid=", "--ppid", str(controller.pid)]
     children = [processes.identify(int(pid)) for pid in subprocess.check_output(words, text=True).split()]
     assert len(children) == 2  # the Ansible server, and its client
     controller.kill()
     controller.wait()
-    wait_for(lambda: commands_on(lab, "left") == [])
-    wait_for(lambda: not any(child and child.alive() for child in children))
+    wait_for(lambda: commands_on(lab, "left") == [], "the end of all commands")
+    wait_for(lambda: not any(child and child.alive() for child in children), "the end of the play")
     # The next play removes what the killed one could not.
     assert len(list((var / "plays").iterdir())) == 1
     play("stop").require_ok()
@@ -410,7 +402,7 @@ def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id:
     server = processes.running(lab.root / f"{run_id}-dut" / boot_id / "server.pid")
     assert server is not None
     processes.signal_process(server, signal.SIGSEGV)
-    wait_for(lambda: not server.alive())
+    wait_for(lambda: not server.alive(), "the end of the server")
     stopped = play("stop").require_ok().data
     assert stopped["crashed"] is True
     assert stopped["exit_status"] == 128 + signal.SIGSEGV
@@ -533,7 +525,7 @@ def test_an_interrupted_build_has_held_up_no_other_and_leaves_nothing_that_looks
 
     with pytest.raises(PlayCancelledError):
         play("build", build_key=build_key, source_archive=str(slow), cancelled=is_overtaken)
-    wait_for(lambda: not any(commands_on(lab, host) for host in ("left", "dut", "right")))
+    wait_for(lambda: not any(commands_on(lab, host) for host in ("left", "dut", "right")), "the end of all commands")
     assert builds_of(build_key) == [f"{build_key}-other"]
 
 

@@ -25,7 +25,7 @@ from playbooks.module_utils.sandbox import (
     problem,
     unmount_scratch,
 )
-from tests.installation import wait_until
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 UID = 0x70000001
@@ -255,7 +255,7 @@ def own_group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     made.cache_clear()
     yield
     if found := made(256 * MIB, "perfweb-test-own"):  # the last processes of a sandbox end after its first
-        wait_until(lambda: not Path(found).read_text(), "the end of all programs in the group")
+        wait_for(lambda: not Path(found).read_text(), "the end of all programs in the group")
         Path(found).parent.rmdir()
     made.cache_clear()
 

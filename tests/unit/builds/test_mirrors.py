@@ -20,8 +20,8 @@ from perfweb.builds.models import Mirror
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import Repository, RepositoryError
 from tests.checkouts import Checkout
-from tests.installation import wait_until
 from tests.silent import SilentServer
+from tests.waiting import wait_for
 
 PULL = "refs/pull/7/head"
 
@@ -306,12 +306,12 @@ mirrors.fetch(Mirror(name="slow", url=sys.argv[2]))
 def test_git_ends_with_the_process_that_began_it(tmp_path: Path, number: signal.Signals) -> None:
     with SilentServer() as server:
         process = subprocess.Popen([sys.executable, "-c", FETCHING, tmp_path, f"{server.url}/x.git"])
-        wait_until(lambda: server.connections > 0, "a connection")
+        wait_for(lambda: server.connections > 0, "a connection")
         process.send_signal(number)
         assert process.wait(60) != 0
         assert server.clients_are_gone()
         with (tmp_path / "repositories" / "slow.git" / "perfweb.lock").open("w") as file:
-            wait_until(lambda: is_free(file), "the lock")
+            wait_for(lambda: is_free(file), "the lock")
 
 
 def is_free(file: IO[str]) -> bool:

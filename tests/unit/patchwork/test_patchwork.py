@@ -30,11 +30,11 @@ from perfweb.submissions import services
 from perfweb.submissions.models import Submission, SubmissionState
 from tests.checkouts import Checkout
 from tests.factories import create_boot, create_run, create_testbed
-from tests.integration.workers import wait_for
 from tests.locks import waiting
 from tests.unit.accounts.conftest import forget_limits
 from tests.unit.imports.test_counted import ROUND_TRIP, imported
 from tests.unit.patchwork.peer import FIRST, PROJECT, TOKEN, Patchwork
+from tests.waiting import wait_for
 
 INNER = "http://169.254.169.254/"
 

@@ -16,7 +16,7 @@ from perfweb.runs.models import Run
 from runners.ansible.driver import Listener, PlayResult, _Play
 from runners.heartbeat import CANCELLED, Heartbeat
 from tests.factories import create_queued_run
-from tests.installation import wait_until
+from tests.waiting import wait_for
 
 WAIT = 120.0
 
@@ -62,7 +62,7 @@ def test_heartbeat_goes_on_when_its_connection_is_cut(run: Run, monkeypatch: pyt
     with Heartbeat(run) as beat:
         assert cut.wait(WAIT)
         Run.objects.filter(pk=run.pk).update(cancel_requested=True)
-        wait_until(beat.must_stop, "the request to cancel")
+        wait_for(beat.must_stop, "the request to cancel")
         assert beat.stop_reason == CANCELLED
 
 

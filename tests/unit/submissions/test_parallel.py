@@ -24,12 +24,12 @@ from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from tests.checkouts import Checkout
 from tests.factories import create_testbed
-from tests.integration.workers import wait_for
 from tests.locks import waiting
 from tests.unit.accounts.conftest import bearer
 from tests.unit.forges.conftest import Making, bot_on, commented
 from tests.unit.mail.conftest import work
 from tests.unit.submissions.conftest import WANTED, five, person
+from tests.waiting import wait_for
 
 __all__ = ["bot_on"]
 
