@@ -16,7 +16,8 @@
  * context, on the alternate stack, and with the information of its cause.  As
  * in a kernel, real-time signals queue up, and of any other number one waits
  * (signal(7)).  Without room for more, real-time signals are blocked until
- * then: the kernel keeps them.
+ * then: the kernel keeps them.  A real-time signal is not queued again, because
+ * its place is before those that have arrived since.
  *
  * A call that ended with EINTR is restarted if every handler that ran has
  * SA_RESTART (signal(7)), and fails with EINTR otherwise.
@@ -204,9 +205,29 @@ catcher(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * Queues a deferred signal again.  If the kernel keeps later real-time signals
- * of the number, or has no room for one (RLIMIT_SIGPENDING), the handler runs
- * with the context of this place.
+ * Whether a deferred signal may be queued again.  Behind a real-time signal
+ * that has arrived since the call it would come too late, so that its handler
+ * runs at this place; one that needs the alternate stack is queued if none has
+ * arrived so far.
+ */
+static bool
+may_queue(int sig, const sigset_t *kept)
+{
+	sigset_t old;
+	bool on_stack;
+
+	if (sig < REALTIME)
+		return (true);
+	sig_lock_enter(&old);
+	on_stack = (sig_actions[sig].sa_flags & SA_ONSTACK) != 0;
+	sig_lock_leave(&old);
+	return (on_stack && !sigismember(kept, sig));
+}
+
+/*
+ * Queues a deferred signal again.  If that may not be, or if the kernel has no
+ * room for it (RLIMIT_SIGPENDING), the handler runs with the context of this
+ * place.
  */
 static void
 queue_again(siginfo_t *info, const sigset_t *base, const sigset_t *kept)
@@ -214,7 +235,7 @@ queue_again(siginfo_t *info, const sigset_t *base, const sigset_t *kept)
 	const int sig = info->si_signo;
 	ucontext_t here;
 
-	if ((sig < REALTIME || !sigismember(kept, sig)) && queue(sig, info))
+	if (may_queue(sig, kept) && queue(sig, info))
 		return;
 	getcontext(&here);
 	self.restart = run_handler(sig, info, &here, base) && self.restart;

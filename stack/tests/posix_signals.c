@@ -4,6 +4,7 @@
  * use sockets or do not return.
  */
 #include <setjmp.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include "posix.h"
@@ -12,6 +13,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define	ROUNDS	300
+#define	KERNEL_SIGSET	8	/* bytes */
 
 static atomic_int caught;
 static atomic_bool over;
@@ -426,6 +428,52 @@ many_arrive(int flags)
 TEST(real_time_signals_queue_up_in_a_busy_thread)
 {
 	many_arrive(MSG_DONTWAIT);
+}
+
+static void
+queue_first(int sig)
+{
+	const union sigval v = { .sival_int = 0 };
+
+	OK(pthread_sigqueue(victim, sig, v));
+}
+
+static atomic_int overtakes;
+
+/* In place of the C library's: on request, a signal arrives behind its look. */
+__attribute__((visibility("default"))) int
+sigpending(sigset_t *set)
+{
+	const union sigval second = { .sival_int = 1 };
+
+	sigemptyset(set);
+	if (syscall(SYS_rt_sigpending, set, KERNEL_SIGSET) == -1)
+		return (-1);
+	if (atomic_exchange(&overtakes, 0))
+		OK(pthread_sigqueue(victim, SIGRTMIN + 1, second));
+	return (0);
+}
+
+TEST(real_time_signals_keep_their_order_at_the_end_of_a_call)
+{
+	struct sigaction sa = { .sa_sigaction = count_in_order,
+	    .sa_flags = SA_SIGINFO };
+	struct later l;
+	int s[2];
+	char c;
+
+	caught = in_order = 0;
+	OK(sigaction(SIGRTMIN + 1, &sa, NULL));
+	tcp_pair(s);
+	victim = pthread_self();
+	overtakes = 1;
+	later(&l, 20, queue_first, SIGRTMIN + 1);
+	FAILS(recv(s[0], &c, 1, 0), EINTR);
+	later_join(&l);
+	overtakes = 0;
+	CHECK_EQ(in_order, caught);
+	OK(signal(SIGRTMIN + 1, SIG_DFL) == SIG_ERR ? -1 : 0);
+	close_pair(s);
 }
 
 /* vfork(2): dispositions are the child's own, although memory is shared. */
